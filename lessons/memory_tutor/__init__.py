@@ -1,0 +1,1 @@
+"""memory-tutor: a course in the short-term memory of LLM applications."""

@@ -1,0 +1,38 @@
+"""The exercises of the course: one module a lesson, named like the lesson without its number."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from memory_tutor import course
+from memory_tutor.exercises import Exercise, Lesson
+
+
+@cache
+def lesson(name: str) -> Lesson:
+    """The exercises and predictions of a lesson.
+
+    Args:
+        name: "01_stateless_calls"; `course.find_lesson` makes it from other forms.
+    """
+    found = import_module(f"{__name__}.{name.partition('_')[2]}").lesson
+    assert isinstance(found, Lesson) and found.name == name, name
+    return found
+
+
+def lessons() -> list[Lesson]:
+    """All lessons, in order."""
+    return [lesson(name) for name in course.lesson_names()]
+
+
+def find_exercise(name: str) -> Exercise:
+    """The exercise of this name, of whichever lesson.
+
+    Raises:
+        CourseError: there is none; the message names the nearest.
+    """
+    known = {key: exercise for each in lessons() for key, exercise in each.exercises.items()}
+    if name not in known:
+        raise course.CourseError(f"There is no exercise {name!r}. {course.suggest(name, list(known))}")
+    return known[name]

@@ -1,0 +1,22 @@
+"""The errors that a learner sees: sentences to act on, without a stack trace in a notebook."""
+
+from __future__ import annotations
+
+
+class TutorError(Exception):
+    """A problem that the reader can mend. Its text says what happened and what to do.
+
+    A notebook shows the lines of the message alone; plain Python shows the usual traceback.
+
+    Args:
+        message: what happened and what to do, one fact a line.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython's hook. It must return a list of str and must never raise: otherwise the kernel
+        # reports no error at all, and a failing cell would look like one that ran.
+        return str(self.message).splitlines() or [type(self).__name__]
