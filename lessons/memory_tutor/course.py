@@ -53,7 +53,9 @@ def path(part: Part, lesson: str) -> Path:
 
 def lesson_names() -> list[str]:
     """The names of the lessons, in order: "01_stateless_calls", "02_manual_history", …"""
-    return sorted(file.stem for file in folder("lessons").glob("[0-9][0-9]_*.ipynb"))
+    # A lesson that is being written has a solution first; the lesson is built from it.
+    folders = [folder("lessons"), *([folder("solutions")] if has("solutions") else [])]
+    return sorted({file.stem for place in folders for file in place.glob("[0-9][0-9]_*.ipynb")})
 
 
 def find_lesson(text: str | int) -> str:

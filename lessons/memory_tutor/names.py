@@ -1,0 +1,117 @@
+"""What a cell's code defines and calls, read from its syntax tree without running it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+
+class LintSyntaxError(ValueError):
+    """A cell is not Python, IPython's magics apart."""
+
+
+def bound_names(source: str) -> set[str]:
+    """The global names that a cell defines, changes or deletes.
+
+    Args:
+        source: a cell's text; IPython's magics may stand in it.
+
+    Raises:
+        LintSyntaxError: it is not valid Python.
+    """
+    found = _Names()
+    found.visit(_parse(source))
+    return found.names
+
+
+def tutor_calls(source: str) -> list[tuple[str, str]]:
+    """The calls `tutor.method("name", …)` in a cell, as (method, name), in order; [] if it is not Python."""
+    try:
+        tree = _parse(source)
+    except LintSyntaxError:
+        return []
+    calls = [
+        (node.lineno, node.col_offset, node.func.attr, node.args[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "tutor"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ]
+    return [(method, name) for _, _, method, name in sorted(calls)]
+
+
+def strings(source: str) -> set[str]:
+    """All text constants in a module.
+
+    Raises:
+        SyntaxError: it is not valid Python.
+    """
+    return {
+        node.value
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def _parse(source: str) -> ast.Module:
+    from IPython.core import inputtransformer2
+
+    magics: Any = inputtransformer2.TransformerManager  # without types
+    try:
+        return ast.parse(magics().transform_cell(source))
+    except (SyntaxError, ValueError) as error:
+        raise LintSyntaxError(f"{error.__class__.__name__}, {error}") from None
+
+
+class _Names(ast.NodeVisitor):
+    """Collects what is bound in the global scope: the inside of functions and classes is their own."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._inside = 0  # how many scopes of functions and classes we are in
+
+    def _bind(self, name: str | None) -> None:
+        if name and not self._inside:
+            self.names.add(name)
+
+    def _visit_scope(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self._bind(node.name)
+        self._inside += 1
+        self.generic_visit(node)
+        self._inside -= 1
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _visit_scope
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.names.update(node.names)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self.visit(node.iter)  # the target is the comprehension's own; a := in it is not
+        for condition in node.ifs:
+            self.visit(condition)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._bind(node.id)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self._bind(node.asname or node.name.partition(".")[0])
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self._bind(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+        self._bind(node.name)
+        self.generic_visit(node)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        self._bind(node.name)
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        self._bind(node.rest)
+        self.generic_visit(node)

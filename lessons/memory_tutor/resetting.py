@@ -1,0 +1,118 @@
+"""Beginning a lesson or an exercise anew, after a dated copy of what the learner has."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory_tutor import checks, course, files
+from memory_tutor.progress import MARKER
+from memory_tutor.workspace import WorkspaceError, back_up, notebook, read_notebook
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What a reset did.
+
+    Args:
+        notebook: that was reset.
+        backup: the dated copy of what it was; None if there was no notebook.
+        names: exercises and predictions that begin anew.
+        also_defined: numbers of other cells (the first is 1) that still define the exercise's name.
+    """
+
+    notebook: Path
+    backup: Path | None
+    names: list[str]
+    also_defined: list[int]
+
+
+def reset_lesson(folder: Path, lesson: str) -> Reset:
+    """Begin a lesson anew, after a dated copy of the learner's notebook."""
+    file = notebook(folder, lesson)
+    fresh = course.path("lessons", lesson).read_bytes()
+    backup = back_up(folder, file) if file.exists() else None
+    files.replace(file, fresh, folder / MARKER)
+    made = checks.lesson(lesson)
+    return Reset(file, backup, [*made.exercises, *made.predictions], [])
+
+
+def reset_exercise(folder: Path, lesson: str, name: str) -> Reset:
+    """Put one answer cell back to its stub, wherever it is by now, after a dated copy of the notebook.
+
+    The cell is found by its nbgrader id, else by the name that it defines; if it is gone, the stub
+    is put before its check. Everything else in the notebook stays as it is.
+
+    Raises:
+        CourseError: the lesson has no such exercise; the nearest is named.
+        WorkspaceError: there is no notebook, or it cannot be read.
+    """
+    exercises = checks.lesson(lesson).exercises
+    if name not in exercises:
+        raise course.CourseError(
+            f"{lesson} has no exercise {name!r}. {course.suggest(name, list(exercises))}"
+        )
+    file = notebook(folder, lesson)
+    if not file.exists():
+        raise WorkspaceError(f"There is no {file}. To copy it: memory-tutor start {folder}")
+    book = read_notebook(file)
+    stub = next(cell for cell in read_notebook(course.path("lessons", lesson)).cells if _answers(cell, name))
+    also_defined = _put_back(book, stub, name)
+    backup = back_up(folder, file)
+    import nbformat
+
+    files.replace(file, (nbformat.writes(book, version=4) + "\n").encode(), folder / MARKER)
+    return Reset(file, backup, [name], also_defined)
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether a cell's code defines a name at its top level, even if the code does not parse."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):  # a magic, a slip, a NUL
+        return bool(re.search(rf"^(async\s+)?(def|class)\s+{re.escape(name)}\b", source, re.MULTILINE))
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return True
+    return False
+
+
+def _answers(cell: Any, name: str) -> bool:
+    """Whether a cell is marked as the answer to an exercise."""
+    marks = cell.metadata.get("nbgrader")
+    return isinstance(marks, dict) and marks.get("grade_id") == name and bool(marks.get("solution"))
+
+
+def _put_back(book: Any, stub: Any, name: str) -> list[int]:
+    """Put the stub in the answer's place; returns the numbers of other cells that define the name."""
+    cells = book.cells
+    marked = [index for index, cell in enumerate(cells) if _answers(cell, name)]
+    defining = [i for i, cell in enumerate(cells) if cell.cell_type == "code" and defines(cell.source, name)]
+    checking = [i for i, cell in enumerate(cells) if _checks(cell, name)]
+    for index in checking:  # what the check said is of the answer that goes
+        if cells[index].cell_type == "code":
+            cells[index].outputs, cells[index].execution_count = [], None
+    both = [index for index in marked if index in defining]
+    place = next(iter(both + marked + defining), None)
+    stub = copy.deepcopy(stub)
+    if place is None:
+        place = checking[0] if checking else len(cells)
+        cells.insert(place, stub)
+        defining = []
+    else:
+        cells[place] = stub
+    if any(cell.get("id") == stub.get("id") for index, cell in enumerate(cells) if index != place):
+        stub.pop("id", None)  # ids are unique; the writer makes a new one
+    return [index + 1 for index in defining if index != place]
+
+
+def _checks(cell: Any, name: str) -> bool:
+    """Whether a cell does nothing but check an exercise."""
+    return bool(re.fullmatch(rf"\s*tutor\.check\(\s*(['\"]){re.escape(name)}\1\s*\)\s*;?\s*", cell.source))

@@ -1,0 +1,266 @@
+"""The object that a notebook works with: `tutor = memory_tutor.start("01_stateless_calls")`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from memory_tutor import checks, course, live, replay
+from memory_tutor.errors import TutorError
+from memory_tutor.exercises import CheckFailed, Exercise, NotGradable, Result, run_check
+from memory_tutor.pictures import Chart, Row
+from memory_tutor.progress import Progress, find_folder
+from memory_tutor.solutions import reference, solution_source
+from memory_tutor.transcript import Transcript
+
+#: The model that the code of the lessons asks for; a recording answers whatever is asked for.
+MODEL = "gpt-6-luna"
+#: Failed checks after which a solution is shown without giving up.
+TRIES = 3
+
+
+class StartError(TutorError):
+    """`start` was called with a mode that does not exist or cannot be used here."""
+
+
+def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
+    """Open a lesson's recording for the life of this kernel; see `memory_tutor.start`."""
+    chosen = mode or os.environ.get("MEMORY_TUTOR_MODE") or "replay"
+    model = os.environ.get("OPENAI_MODEL") or MODEL
+    if not os.environ.get("OPENAI_API_KEY"):
+        # OpenAI() wants one even where nothing is sent.
+        os.environ["OPENAI_API_KEY"] = live.PLACEHOLDER
+    if "MEMORY_TUTOR_LEARNER" in os.environ:  # the grader has opened a tape of its own
+        return Tutor(None if lesson is None else str(lesson), model, replay.current() or replay.open_empty())
+    try:
+        name = None if lesson is None else course.find_lesson(lesson)
+        if chosen not in replay.MODES:
+            raise StartError(f"There is no mode {chosen!r}. {course.suggest(chosen, list(replay.MODES))}")
+        # The endpoint is asked before the tape is open: the question belongs to no recording.
+        replay.close()
+        lines = [] if chosen == "replay" else live.check_endpoint(chosen, model)
+    except TutorError as error:
+        replay.open_blocked(error.message)
+        raise
+    record_to = os.environ.get("MEMORY_TUTOR_RECORD_TO")
+    tape = replay.open(name, chosen, record_to=Path(record_to) if record_to else None)
+    print("\n".join([_where_from(tape), *lines]))
+    return Tutor(name, model, tape)
+
+
+def _where_from(tape: replay.Tape) -> str:
+    """One line: where the answers come from, and which model really gives them."""
+    source = tape.recording.metadata
+    recorded = f"recordings of {source.get('model')}, made on {source.get('recorded')}"
+    if tape.mode == "replay":
+        return f"Answers are {recorded}. Nothing is sent; no key is used."
+    where = live.base_url()
+    if tape.mode == "explore":
+        return f"Answers are {recorded}; what is not recorded is sent to {where}."
+    kept = ", and recorded" if tape.mode == "record" else ""
+    return f"Every request is sent to {where}{kept}."
+
+
+class Tutor:
+    """What a lesson needs of the course, and nothing of the model: the code of a lesson is plain openai.
+
+    Args:
+        lesson: full name, or None for all lessons.
+        model: the name that the code asks for.
+        tape: that answers.
+    """
+
+    def __init__(self, lesson: str | None, model: str, tape: replay.Tape) -> None:
+        self.lesson = lesson
+        self.model = model
+        self._tape = tape
+        self._silent = "MEMORY_TUTOR_LEARNER" in os.environ
+        self._progress = Progress(None if self._silent else find_folder())
+        if lesson and not self._silent:
+            self._progress.record_lesson_opened(lesson)
+
+    @property
+    def transcript(self) -> Transcript:
+        """Every request of this kernel since `start`, checks aside."""
+        return self._tape.transcript
+
+    def unplugged(self) -> AbstractContextManager[None]:
+        """`with tutor.unplugged():` every request raises what the SDK raises when the network is gone."""
+        return replay.unplugged()
+
+    def chart(self, title: str, rows: Sequence[Row], unit: str = "") -> Chart:
+        """Horizontal bars with a table of the numbers.
+
+        Args:
+            title: what there is to see.
+            rows: (label, number) pairs.
+            unit: of the numbers.
+        """
+        return Chart(title, rows, unit)
+
+    # -- exercises -------------------------------------------------------------------------------------
+
+    def check(self, name: str) -> None:
+        """Check your answer to an exercise: prints one line for a pass, else raises one that says why.
+
+        Args:
+            name: of the exercise, which is that of the function to write.
+
+        Raises:
+            CheckFailed: not attempted, wrong, stopped by an error, or not gradable here.
+        """
+        if self._silent:
+            return
+        from memory_tutor.learner import KernelLearner
+
+        exercise = self._exercise(name)
+        result = run_check(exercise, KernelLearner(_notebook_globals()))
+        self._progress.record_check(result)
+        if not result.passed:
+            raise CheckStopped(result, self._offer(exercise, result))
+        _show(Passed(result, exercise.another_way))
+
+    def _offer(self, exercise: Exercise, result: Result) -> str:
+        """What to do next after a check that did not pass."""
+        if result.status in ("not attempted", "not gradable") or not exercise.hints:
+            return ""
+        if self._progress.hints_seen(exercise.name) < len(exercise.hints):
+            return f'For a hint: tutor.hint("{exercise.name}")'
+        return f'To see a solution: tutor.solution("{exercise.name}")'
+
+    def hint(self, name: str) -> None:
+        """Print the next hint of an exercise: from a question, to the place, to the shape of the answer."""
+        if self._silent:
+            return
+        exercise = self._exercise(name)
+        seen = min(self._progress.record_hint(name), len(exercise.hints))
+        lines = [
+            f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}" for number in range(1, seen + 1)
+        ]
+        print("\n".join(lines))
+
+    def solution(self, name: str, give_up: bool = False) -> None:
+        """Print a solution of an exercise, after a pass, after three failed checks, or when you give up.
+
+        Args:
+            name: of the exercise.
+            give_up: show it at once; progress tells it apart.
+        """
+        if self._silent:
+            return
+        exercise = self._exercise(name)
+        best = self._progress.best(name)
+        passed = best is not None and best.passed
+        failures = self._progress.failures(name)
+        if not (passed or give_up or failures >= TRIES):
+            print(
+                f"A solution of {name} is shown after a pass or after {TRIES} failed checks ({failures} so far).\n"
+                f'To see it now: tutor.solution("{name}", give_up=True)'
+            )
+            return
+        source = solution_source(exercise)
+        self._progress.record_solution(name, gave_up=not passed)
+        print(source)
+
+    def reference(self, name: str) -> Any:
+        """The course's own answer to an exercise, working with this notebook's `client` and `model`.
+
+        Args:
+            name: of an exercise of any lesson.
+        """
+        exercise = self._exercise(name)
+        found = reference(exercise, _notebook_globals())
+        print(f"{name} is the course's own solution of lesson {exercise.lesson}, not yours.")
+        return found
+
+    # -- predictions -----------------------------------------------------------------------------------
+
+    def predict(self, name: str, choice: str = "") -> None:
+        """Keep your prediction; it is never in the way.
+
+        Args:
+            name: of the prediction.
+            choice: the letter that you choose; "" for none.
+        """
+        if self._silent:
+            return
+        prediction = self._prediction(name)
+        letter = str(choice).strip().strip("()").lower()
+        if not letter:
+            print("No choice yet. Write a letter between the quotes and run the cell again, or read on.")
+        elif letter not in prediction.choices:
+            print(f"{choice!r} is not one of the choices: {', '.join(prediction.choices)}.")
+        else:
+            self._progress.record_prediction(name, letter)
+            print(f"You chose ({letter}) {prediction.choices[letter]}. Run on to see.")
+
+    def reveal(self, name: str) -> None:
+        """Say which choice was right, and why each of the others is tempting."""
+        if self._silent:
+            return
+        prediction = self._prediction(name)
+        chosen = self._progress.choice(name)
+        lines = []
+        for letter, text in prediction.choices.items():
+            mark = "right" if letter == prediction.right else "wrong"
+            yours = ", your choice" if letter == chosen else ""
+            lines += [f"({letter}) {text}", f"    {mark}{yours}: {prediction.why[letter]}"]
+        print("\n".join(lines))
+
+    def _exercise(self, name: str) -> Exercise:
+        return checks.find_exercise(name)
+
+    def _prediction(self, name: str) -> Any:
+        known = {key: value for each in checks.lessons() for key, value in each.predictions.items()}
+        if name not in known:
+            raise course.CourseError(f"There is no prediction {name!r}. {course.suggest(name, list(known))}")
+        return known[name]
+
+
+class CheckStopped(CheckFailed):
+    """What a check cell shows when the check did not pass; `result` says which way it went."""
+
+    def __init__(self, result: Result, offer: str) -> None:
+        super().__init__("\n".join(filter(None, [result.message, offer])))
+        self.result = result
+        self.status = result.status
+
+
+class Passed:
+    """The line of a passed check; a notebook folds another right way below it."""
+
+    def __init__(self, result: Result, another_way: str) -> None:
+        self.line = result.message
+        self.another_way = another_way
+
+    def __repr__(self) -> str:
+        return self.line
+
+    def _repr_markdown_(self) -> str:
+        if not self.another_way:
+            return self.line
+        return f"{self.line}\n\n<details><summary>Another right way</summary>\n\n{self.another_way}\n\n</details>"
+
+
+def _show(thing: Passed) -> None:
+    """Show an object as a notebook does, as plain text elsewhere."""
+    if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
+        sys.modules["IPython"].display.display(thing)
+    else:
+        print(thing)
+
+
+def _notebook_globals() -> dict[str, Any]:
+    """The names of the notebook, where the learner's functions are."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        found: dict[str, Any] = shell.user_ns
+        return found
+    main = sys.modules.get("__main__")
+    if main is None:
+        raise NotGradable("There is no notebook here whose functions could be checked.")
+    return vars(main)
