@@ -163,6 +163,9 @@ def merge(recordings: Iterable[Recording]) -> Recording:
 # -- the file ------------------------------------------------------------------------------------------
 
 
+ODD_BREAKS = re.compile("[\r\x85\u2028\u2029]")
+
+
 class _Dumper(yaml.SafeDumper):
     """Literal blocks for text of several lines, lists indented, no aliases."""
 
@@ -174,7 +177,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "|" if "\n" in text else None
+    # YAML takes more characters for line breaks than "\n" and folds them, except between double quotes.
+    style = '"' if ODD_BREAKS.search(text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -1,0 +1,107 @@
+"""A request that is not recorded: the explanation points at what differs, within 25 lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from memory_tutor import miss
+from memory_tutor.cassette import Interaction, Recording, Request, Response
+
+SYSTEM = {"role": "system", "content": "You are a helpful assistant."}
+SAM = {"role": "user", "content": "My name is Sam"}
+HELLO = {"role": "assistant", "content": "Hello Sam! How can I help you today?"}
+ASK = {"role": "user", "content": "What's my name?"}
+
+
+def request(*messages: dict[str, Any], **parameters: Any) -> Request:
+    return Request("POST", "/v1/chat/completions", {"model": "m", "messages": list(messages), **parameters})
+
+
+def recorded(*requests: Request) -> Recording:
+    return Recording(
+        Interaction(Request(each.method, "/chat/completions", each.body), Response(200, "application/json", "{}"))
+        for each in requests
+    )
+
+
+RECORDING = recorded(
+    request({"role": "user", "content": "My name is Ada. Reply in one short sentence."}),
+    request(SYSTEM, SAM),
+    request(SYSTEM, SAM, HELLO, ASK),
+)
+
+
+def explained(*messages: dict[str, Any], **parameters: Any) -> str:
+    text = miss.explain(request(*messages, **parameters), RECORDING, "02_manual_history")
+    assert len(text.splitlines()) <= miss.MOST_LINES
+    return text
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("What’s my name?", "curly (typographic) against straight"),  # noqa: RUF001
+        ("What's  my name?", "only spaces or line breaks differ"),
+        ("What's my name?\n", "only spaces or line breaks differ"),
+        ("what's my name?", "only capital letters differ"),
+        ("What's my name", "only punctuation differs"),
+    ],
+)
+def test_a_small_difference_is_named(content: str, reason: str) -> None:
+    text = explained(SYSTEM, SAM, HELLO, {"role": "user", "content": content})
+    assert "message 3  user: differs" in text and reason in text
+    assert "message 0  system: the same" in text
+
+
+def test_a_reply_that_was_not_appended() -> None:
+    text = explained(SYSTEM, SAM, ASK)
+    assert "missing    assistant: 'Hello Sam!" in text
+    assert "the reply was not appended" in text
+    assert "differs" not in text.replace("how it differs", "")
+
+
+def test_one_message_too_many() -> None:
+    text = explained(SYSTEM, SAM, HELLO, SAM, ASK)
+    assert "'My name is Sam' is not in the recorded request" in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "line"),
+    [
+        ({"temperature": 0.2}, "parameter  temperature: you sent 0.2, recorded is nothing"),
+        ({"stream": True}, "parameter  stream: you sent true, recorded is nothing"),
+        ({"tools": [{"type": "function"}]}, 'parameter  tools: you sent [{"type": "function"}], recorded is nothing'),
+        ({"stop": None}, "parameter  stop: you sent null, recorded is nothing"),
+    ],
+)
+def test_a_changed_parameter_is_named_and_the_messages_are_the_same(parameters: dict[str, Any], line: str) -> None:
+    text = explained(SYSTEM, SAM, HELLO, ASK, **parameters)
+    assert line in text and "differs" not in text
+
+
+def test_another_role_and_a_content_that_is_none() -> None:
+    text = explained(SYSTEM, {"role": "assistant", "content": "My name is Sam"}, HELLO, ASK)
+    assert 'role: you sent "assistant", recorded is "user"' in text
+    text = explained(SYSTEM, SAM, {"role": "assistant", "content": None}, ASK)
+    assert "content: you sent null" in text
+
+
+def test_another_address() -> None:
+    text = miss.explain(Request("GET", "/v1/files", None), RECORDING, "all lessons")
+    assert "GET /files" in text and "no request to that address" in text and 'start(mode="explore")' in text
+
+
+@pytest.mark.parametrize("body", [None, "text", [1, 2], {"messages": "no list"}, {"messages": [None, 3, "x"]}, {}])
+def test_odd_bodies_are_explained_too(body: Any) -> None:
+    text = miss.explain(Request("POST", "/v1/chat/completions", body), RECORDING, "02_manual_history")
+    assert text.startswith("NOT RECORDED")
+
+
+def test_a_long_conversation_stays_short() -> None:
+    turns = [{"role": "user", "content": f"{number}\n" * 500} for number in range(300)]
+    long = recorded(request(*turns))
+    changed = [{**turn, "content": turn["content"] + "!"} for turn in turns]
+    text = miss.explain(request(*changed), long, "02_manual_history")
+    assert len(text.splitlines()) <= miss.MOST_LINES and "more lines like these" in text
+    assert max(map(len, text.splitlines())) < 140
