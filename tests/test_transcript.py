@@ -1,0 +1,110 @@
+"""What the model saw, and pictures: the same facts in HTML and in plain text, and nothing external."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from memory_tutor.cassette import Request, Response
+from memory_tutor.pictures import Chart
+from memory_tutor.transcript import Call, Transcript
+
+SAM = {"role": "user", "content": "My name is Sam"}
+HELLO = {"role": "assistant", "content": "Hello Sam!"}
+ASK = {"role": "user", "content": "What's my name? <script>alert(1)</script>"}
+
+
+def chat(*messages: Any, path: str = "/v1/chat/completions", **more: Any) -> Request:
+    return Request("POST", path, {"model": "m", "messages": list(messages), **more})
+
+
+def reply(text: str | None, usage: bool = True, **message: Any) -> Response:
+    body: dict[str, Any] = {"model": "real", "choices": [{"message": {"content": text, **message}}]}
+    if usage:
+        body["usage"] = {"prompt_tokens": 33, "completion_tokens": 7}
+    return Response(200, "application/json", json.dumps(body))
+
+
+def two_calls() -> Transcript:
+    transcript = Transcript()
+    transcript.begin(chat(SAM)).response = reply("Hello Sam!")
+    transcript.begin(chat(SAM, HELLO, ASK)).response = reply("Your name is Sam.", usage=False)
+    return transcript
+
+
+def words(html: str) -> list[str]:
+    assert "http" not in html and "<script" not in html and "src=" not in html
+    return re.findall(r"\S+", unescape(re.sub(r"<[^>]+>", " ", html)))
+
+
+def test_plain_text_and_html_say_the_same() -> None:
+    transcript = two_calls()
+    assert sorted(words(transcript._repr_html_())) == sorted(re.findall(r"\S+", repr(transcript)))
+    for fact in ("Request 2: 3 messages to /chat/completions", "33 in the request", "7 in the reply", "not counted"):
+        assert fact in repr(transcript)
+
+
+def test_what_is_new_since_the_call_before() -> None:
+    rows = [line.split()[:4] for line in repr(two_calls()[1]).splitlines()[2:5]]
+    assert [row[:2] for row in rows] == [["0", "user"], ["1", "assistant"], ["2", "user"]]
+    assert ["new" in row for row in rows] == [False, True, True]
+
+
+def test_length_index_slice_and_nothing() -> None:
+    transcript = two_calls()
+    assert len(transcript) == 2 and transcript[-1].number == 2
+    assert [call.number for call in transcript[1:]] == [2]
+    assert repr(Transcript()) == "No requests yet." and "No requests" in Transcript()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("response", "shown"),
+    [
+        (reply(None), ""),
+        (reply(None, tool_calls=[{"function": {"name": "look_up"}}]), "(calls look_up)"),
+        (Response(400, "application/json", '{"error": {"message": "too long"}}'), "(400: too long)"),
+        (Response(502, "text/html", "<h1>Bad</h1>"), "(502: <h1>Bad</h1>)"),
+        (Response(200, "application/json", "not json"), ""),
+        (Response(200, "text/event-stream", 'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'
+                  'data: {"choices": [], "usage": {"prompt_tokens": 1}}\n\ndata: [DONE]\n\n'), "Hi"),
+        (Response(200, "application/json", '{"output": [{"content": [{"text": "Hi"}]}], "usage": {"input_tokens": 4}}'),
+         "Hi"),
+        (Response(200, "text/event-stream", 'data: {"type": "response.output_text.delta", "delta": "Hi"}\n\n'
+                  'data: {"type": "response.completed", "response": {"usage": {"input_tokens": 4}}}\n\n'), "Hi"),
+        (None, "(no reply)"),
+    ],
+)  # fmt: skip
+def test_replies_of_every_kind(response: Response | None, shown: str) -> None:
+    call = Call(1, chat(SAM), response)
+    assert call.reply == shown
+    assert shown in repr(call)
+
+
+def test_usage_of_a_stream_and_of_a_response_has_one_name() -> None:
+    stream = Response(200, "text/event-stream", 'data: {"type": "response.completed", "response": '
+                      '{"usage": {"input_tokens": 4, "output_tokens": 2}}}\n\n')  # fmt: skip
+    assert Call(1, chat(SAM), stream).usage == {"prompt_tokens": 4, "completion_tokens": 2}
+
+
+@pytest.mark.parametrize("message", [None, 3, "text", {}, {"role": None, "content": [{"text": "a"}, 3]}])
+def test_odd_messages_are_shown(message: Any) -> None:
+    call = Call(1, chat(message))
+    assert repr(call) and call._repr_html_()
+
+
+def test_a_chart_has_a_picture_its_title_and_its_numbers_as_text() -> None:
+    chart = Chart("Tokens <per> turn", [("turn 1", 20), ("turn 2", 1040.5)], "tokens")
+    html = chart._repr_html_()
+    assert 'role="img"' in html and "<title>Tokens &lt;per&gt; turn</title>" in html
+    assert html.count("<tr>") == 3 and "1,040.5" in html and "1,040.5 tokens" in repr(chart)
+    assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
+    assert html == Chart("Tokens <per> turn", [("turn 1", 20), ("turn 2", 1040.5)], "tokens")._repr_html_()
+
+
+@pytest.mark.parametrize("rows", [[], [("nothing", 0)]])
+def test_a_chart_of_nothing(rows: list[tuple[str, float]]) -> None:
+    assert "empty" in repr(Chart("empty", rows)) and "<svg" in Chart("empty", rows)._repr_html_()
