@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from memory_tutor import miss
 from memory_tutor.cassette import Interaction, Recording, Request, Response
 

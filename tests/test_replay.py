@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import memory_tutor
 import openai
 import pytest
+
+import memory_tutor
 from memory_tutor import cassette, course, replay
 from memory_tutor.cassette import CassetteError, Interaction, Recording, Request, Response
 from memory_tutor.errors import TutorError

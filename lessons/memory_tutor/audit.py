@@ -44,7 +44,7 @@ SECRETS: dict[str, re.Pattern[str]] = {
         r"\bsk-[A-Za-z0-9_-]{8,}|\bBearer\s+(?!\$|\{)[A-Za-z0-9._~+/-]{8,}|\bAIza[A-Za-z0-9_-]{20,}|\bAKIA[A-Z0-9]{12,}"
         r"|\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bhf_[A-Za-z0-9]{20,}|\bgsk_[A-Za-z0-9]{20,}"
         r"|\bxox[abps]-[A-Za-z0-9-]{10,}|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}"
-        r"|\b(?:authorization|x-api-key|api[-_]key)[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9]",
+        r"|\b(?:authorization|x-api-key|api[-_]key)[\"']?\s*[:=]\s*[\"']?[A-Za-z0-9]{16,}",
         re.IGNORECASE,
     ),
     "a cookie": re.compile(r"\bset-cookie\b|\bcookie[\"']?\s*[:=]|\b__cf_bm\b|\b_cfuvid\b", re.IGNORECASE),
@@ -60,7 +60,7 @@ SECRETS: dict[str, re.Pattern[str]] = {
     "a home path": re.compile(r"/home/\w|/Users/\w|/root/|\b[A-Za-z]:\\+Users\\|/var/folders/\w", re.IGNORECASE),
 }
 #: Long runs of letters and digits are keys or hashes, in any provider's form; only cassettes are searched.
-RANDOM = re.compile(r"\b(?=[A-Za-z0-9_-]*[0-9])(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{32,}\b")
+RANDOM = re.compile(r"\b(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{32,}\b")
 
 #: Environment variables whose values must stand nowhere, if they are long enough to be told from a word.
 OURS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
@@ -213,14 +213,9 @@ def cassette_problems(text: str, lesson: str) -> Iterator[str]:
     for number, entry in enumerate(interactions, start=1):
         for problem in _interaction_problems(entry, echoed, seen, number):
             yield f"interaction {number}: {problem}"
-    # The whole text, comments and keys too, then every value: one may be written with escapes.
-    yield from _secrets(text, random=True, allowed=metadata)
-    values = "\n".join(_texts(data))
-    yield from (
-        each
-        for each in _secrets(values, random=True, allowed=metadata)
-        if each not in set(_secrets(text, random=True, allowed=metadata))
-    )
+    # The text itself, for its comments, and every value, for what is written with escapes.
+    everything = "\n".join([text, *_texts(data)])
+    yield from dict.fromkeys(_secrets(everything, allowed=str(metadata.get("weights"))))
 
 
 def _metadata_problems(metadata: Mapping[str, Any], lesson: str, count: int) -> Iterator[str]:
@@ -235,6 +230,8 @@ def _metadata_problems(metadata: Mapping[str, Any], lesson: str, count: int) -> 
     if metadata.get("interactions") != count:
         yield f"its metadata counts {metadata.get('interactions')} interactions, and it holds {count}."
     for key in ("model", "server", "sdk", "licence"):
+        if count == 0:
+            break  # nothing was asked, so there is nothing to say of who answered
         if not isinstance(metadata.get(key), str) or not metadata[key].strip():
             yield f"its metadata does not say its {key}."
     if not metadata.get("weights") and not metadata.get("provider"):
@@ -354,7 +351,7 @@ def _solution_secrets(checkout: Checkout, name: str) -> Iterator[str]:
         return
     for index, cell in enumerate(notebook.cells):
         cell = {**cell, "outputs": [_without_pictures(output) for output in cell.get("outputs", [])]}
-        for problem in _secrets("\n".join(_texts(cell)), random=False, allowed={}):
+        for problem in dict.fromkeys(_secrets("\n".join(_texts(cell)))):
             yield f"{shown}, cell {index + 1} ({cell['id']}): {problem}"
 
 
@@ -363,18 +360,18 @@ def _without_pictures(output: Mapping[str, Any]) -> dict[str, Any]:
     return {**output, "data": data}
 
 
-def _secrets(text: str, *, random: bool, allowed: Mapping[str, Any]) -> Iterator[str]:
+def _secrets(text: str, allowed: str | None = None) -> Iterator[str]:
     """What in a text should not be published.
 
     Args:
-        random: also take long runs of letters and digits for keys.
-        allowed: metadata, whose hash of the weights is such a run and may stay.
+        allowed: for a cassette: the only long run of letters and digits that is no key, the weights' hash.
+            In a notebook such runs are not searched for.
     """
     for what, pattern in SECRETS.items():
         for match in pattern.finditer(text):
             yield f"it holds what looks like {what}: {_masked(match[0])!r}."
-    for match in RANDOM.finditer(text) if random else ():
-        if match[0] != str(allowed.get("weights")):
+    for match in RANDOM.finditer(text) if allowed is not None else ():
+        if match[0] != allowed:
             yield f"it holds what looks like a key or a hash: {_masked(match[0])!r}."
     for name, value in os.environ.items():
         if OURS.search(name) and len(value) >= LONG_ENOUGH and value in text:

@@ -50,11 +50,29 @@ class Opaque:
     def __repr__(self) -> str:
         return self.text
 
+    def __eq__(self, other: object) -> bool:
+        # Decided here: the other side of the comparison is not asked.
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def class_name(kind: type) -> str:
+    """The real name of a class, whatever its metaclass says."""
+    name: str = type.__dict__["__name__"].__get__(kind)
+    return name
+
+
+def class_mro(value: object) -> tuple[type, ...]:
+    """The real type of a value and those that it extends, whatever its class or metaclass says."""
+    mro: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(value))
+    return mro
+
 
 def type_name(value: object) -> str:
-    """The name of a value's real type, whatever its class or metaclass says."""
-    name: str = type.__dict__["__name__"].__get__(type(value))
-    return name
+    """The name of a value's real type."""
+    return class_name(type(value))
 
 
 def safe_repr(value: object) -> str:
@@ -141,8 +159,9 @@ class Encoder:
         return self._opaque(type_name(value), f"<{why} to look at>" if why.endswith("many") else f"<{why}>")
 
     def _opaque(self, name: str, text: str) -> Wire:
-        name, text = shorten(name, OPAQUE), text[: max(0, self._characters)]
-        self._characters -= len(text)
+        room = max(0, self._characters)
+        name, text = shorten(name, OPAQUE)[:room], text[:room]
+        self._characters -= len(name) + len(text)
         return {"opaque": [printable(name), printable(text)]}
 
 
@@ -169,7 +188,7 @@ def decode(wire: Wire, restore: Restore | None = None) -> Any:
     try:
         return _decode(wire, restore, DEPTH + 2)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CodecError(f"This stands for no value: {shorten(repr(wire), OPAQUE)}") from error
+        raise CodecError("This stands for no value.") from error
 
 
 def _decode(wire: Wire, restore: Restore | None, depth: int) -> Any:
@@ -183,7 +202,9 @@ def _decode(wire: Wire, restore: Restore | None, depth: int) -> Any:
         return wire
     if isinstance(wire, list):
         return [_decode(part, restore, depth - 1) for part in wire]
-    ((tag, inside),) = wire.items() if isinstance(wire, dict) else ()
+    if not isinstance(wire, dict):
+        return _fail()
+    ((tag, inside),) = wire.items()
     if tag == "float":
         return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.get(inside) or _fail()
     if tag == "str":
@@ -191,9 +212,7 @@ def _decode(wire: Wire, restore: Restore | None, depth: int) -> Any:
     if tag == "tuple":
         return tuple(_decode(part, restore, depth - 1) for part in inside)
     if tag == "dict":
-        return {
-            _key(_decode(key, restore, depth - 1)): _decode(item, restore, depth - 1) for key, item in inside
-        }
+        return {_key(_decode(key, restore, depth - 1)): _decode(item, restore, depth - 1) for key, item in inside}
     if tag == "opaque":
         name, text = inside
         return Opaque(str(name), str(text))

@@ -74,7 +74,7 @@ class Exercise:
     @property
     def summary(self) -> str:
         """The first paragraph of the check's docstring: what the function is for."""
-        return inspect.getdoc(self.check) or ""
+        return (inspect.getdoc(self.check) or "").partition("\n\n")[0]
 
 
 @dataclass(frozen=True)

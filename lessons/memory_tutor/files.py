@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def create(file: Path, data: bytes, scratch: Path) -> bool:
@@ -40,7 +41,7 @@ def _create_in_place(file: Path, data: bytes) -> bool:
         return False
     try:
         with stream:
-            stream.write(data)
+            _fill(stream, data)
     except BaseException:
         file.unlink(missing_ok=True)
         raise
@@ -67,10 +68,15 @@ def _temporary(data: bytes, scratch: Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix="copy-", suffix=".tmp", dir=scratch)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            _fill(stream, data)
         Path(name).chmod(0o644)  # mkstemp makes it private; a notebook is an ordinary file
         yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _fill(stream: BinaryIO, data: bytes) -> None:
+    """Write the whole content through to the disk: a full one shows now, not when the file is closed."""
+    stream.write(data)
+    stream.flush()
+    os.fsync(stream.fileno())

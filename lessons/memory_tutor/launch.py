@@ -39,18 +39,22 @@ def open_lab(folder: Path, lesson: str, *, browser: bool) -> int:
     if importlib.util.find_spec("jupyterlab") is None:
         raise TutorError(f"JupyterLab is not installed. Type: {sys.executable} -m pip install jupyter")
     _write_settings(folder)
+    own_group = None if sys.platform == "win32" else 0
     with (
-        subprocess.Popen(command(folder, lesson, browser), env=environment(folder)) as jupyter,
-        _sigterm_as_interrupt(),
+        # Apart from the terminal, so that Jupyter gets one signal, ours: a second one during its
+        # shutdown would end it at once and leave its kernels behind.
+        subprocess.Popen(command(folder, lesson, browser), env=environment(folder), process_group=own_group) as jupyter,
+        _ends_as_interrupts(),
     ):
+        asked = False
         while True:
             try:
                 code = jupyter.wait()
                 return code if code >= 0 else 128 - code
             except KeyboardInterrupt:
-                # Ctrl-C in a terminal reaches Jupyter as well; a signal to this process alone does not.
-                if sys.platform != "win32":
-                    jupyter.terminate()
+                if not asked and sys.platform != "win32":
+                    jupyter.send_signal(signal.SIGINT)
+                asked = True
 
 
 def command(folder: Path, lesson: str, browser: bool) -> list[str]:
@@ -65,10 +69,10 @@ def command(folder: Path, lesson: str, browser: bool) -> list[str]:
         f"--LabApp.default_url=/lab/tree/{lesson}.ipynb",
         # The tabs that are open here are no business of the learner's other work.
         f"--LabApp.workspaces_dir={_settings(folder) / 'workspaces'}",
-        # Ctrl-C stops at once instead of asking; notebooks save themselves.
+        # An interrupt stops it at once instead of asking; notebooks save themselves.
         "--ServerApp.answer_yes=True",
         f"--ServerApp.open_browser={browser}",
-        "--Application.log_level=WARN",
+        "--Application.log_level=ERROR",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container, where Jupyter would refuse
         line.append("--ServerApp.allow_root=True")
@@ -105,14 +109,16 @@ def _write_settings(folder: Path) -> None:
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let a polite request to end reach Jupyter too: its kernels must not stay behind."""
+def _ends_as_interrupts() -> Iterator[None]:
+    """Let a request to end, or a terminal that closes, reach Jupyter too: its kernels must not stay behind."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *numbers)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

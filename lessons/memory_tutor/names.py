@@ -62,7 +62,7 @@ def _parse(source: str) -> ast.Module:
 
     magics: Any = inputtransformer2.TransformerManager  # without types
     try:
-        return ast.parse(magics().transform_cell(source))
+        return ast.parse(str(magics().transform_cell(source)))
     except (SyntaxError, ValueError) as error:
         raise LintSyntaxError(f"{error.__class__.__name__}, {error}") from None
 

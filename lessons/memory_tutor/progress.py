@@ -178,9 +178,7 @@ class Progress:
         stopped = next((row for row in table if row.lesson == last), None)
         if stopped and not stopped.complete:
             return stopped.lesson
-        unfinished = next(
-            (row for row in table if not row.complete), stopped or (table[0] if table else None)
-        )
+        unfinished = next((row for row in table if not row.complete), stopped or (table[0] if table else None))
         return unfinished.lesson if unfinished else None
 
     # -- the file --------------------------------------------------------------------------------

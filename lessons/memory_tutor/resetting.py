@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import re
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memory_tutor import checks, course, files
+from memory_tutor.names import LintSyntaxError, bound_names
+from memory_tutor.notebooks import grading, text_of
 from memory_tutor.progress import MARKER
 from memory_tutor.workspace import WorkspaceError, back_up, notebook, read_notebook
 
@@ -53,9 +55,7 @@ def reset_exercise(folder: Path, lesson: str, name: str) -> Reset:
     """
     exercises = checks.lesson(lesson).exercises
     if name not in exercises:
-        raise course.CourseError(
-            f"{lesson} has no exercise {name!r}. {course.suggest(name, list(exercises))}"
-        )
+        raise course.CourseError(f"{lesson} has no exercise {name!r}. {course.suggest(name, list(exercises))}")
     file = notebook(folder, lesson)
     if not file.exists():
         raise WorkspaceError(f"There is no {file}. To copy it: memory-tutor start {folder}")
@@ -63,31 +63,22 @@ def reset_exercise(folder: Path, lesson: str, name: str) -> Reset:
     stub = next(cell for cell in read_notebook(course.path("lessons", lesson)).cells if _answers(cell, name))
     also_defined = _put_back(book, stub, name)
     backup = back_up(folder, file)
-    import nbformat
-
-    files.replace(file, (nbformat.writes(book, version=4) + "\n").encode(), folder / MARKER)
+    files.replace(file, text_of(book).encode(), folder / MARKER)
     return Reset(file, backup, [name], also_defined)
 
 
 def defines(source: str, name: str) -> bool:
-    """Whether a cell's code defines a name at its top level, even if the code does not parse."""
+    """Whether a cell's code defines a global name, even if the code does not parse."""
     try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):  # a magic, a slip, a NUL
+        return name in bound_names(source)
+    except LintSyntaxError:
         return bool(re.search(rf"^(async\s+)?(def|class)\s+{re.escape(name)}\b", source, re.MULTILINE))
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
-            return True
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            return True
-    return False
 
 
 def _answers(cell: Any, name: str) -> bool:
     """Whether a cell is marked as the answer to an exercise."""
-    marks = cell.metadata.get("nbgrader")
-    return isinstance(marks, dict) and marks.get("grade_id") == name and bool(marks.get("solution"))
+    marks = grading(cell)
+    return marks.get("grade_id") == name and bool(marks.get("solution"))
 
 
 def _put_back(book: Any, stub: Any, name: str) -> list[int]:
@@ -108,8 +99,10 @@ def _put_back(book: Any, stub: Any, name: str) -> list[int]:
         defining = []
     else:
         cells[place] = stub
-    if any(cell.get("id") == stub.get("id") for index, cell in enumerate(cells) if index != place):
-        stub.pop("id", None)  # ids are unique; the writer makes a new one
+    if (book.nbformat, book.nbformat_minor) < (4, 5):
+        stub.pop("id", None)  # older notebooks have none
+    elif any(cell.get("id") == stub.id for index, cell in enumerate(cells) if index != place):
+        stub.id = uuid.uuid4().hex[:8]  # a copied cell took it along
     return [index + 1 for index in defining if index != place]
 
 

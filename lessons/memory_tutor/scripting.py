@@ -169,9 +169,7 @@ def _chat(request: Request, reply: Reply) -> Response:
     return _json({**body, "usage": usage} if reply.usage else body)
 
 
-def _chat_chunks(
-    top: dict[str, Any], reply: Reply, usage: dict[str, int] | None
-) -> Iterator[dict[str, Any]]:
+def _chat_chunks(top: dict[str, Any], reply: Reply, usage: dict[str, int] | None) -> Iterator[dict[str, Any]]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {**top, "object": "chat.completion.chunk", "choices": [choice]}

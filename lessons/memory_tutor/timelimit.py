@@ -42,13 +42,8 @@ def within(seconds: float, action: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return action()
-    limit = _Limit(seconds)
-    limit.start()
-    try:
-        value = _guarded(action)
-    finally:
-        limit.stop()
-    return value
+    with _Limit(seconds):
+        return _guarded(action)
 
 
 def _guarded(action: Callable[[], T]) -> T:
@@ -85,7 +80,7 @@ class _Limit:
         self._sending = threading.Lock()
         self._watchdog = threading.Thread(target=self._watch, name="time limit", daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGINT, _on_interrupt)
         _limits.append(self)
         try:
@@ -103,18 +98,15 @@ class _Limit:
                 _interrupt_main()
             pause = AGAIN
 
-    def stop(self) -> None:
-        """End the watchdog, let its last interrupt come in, and give the handler back.
-
-        Raises:
-            TimeLimitReached, Interrupted: the code was interrupted, whatever it made of that.
-        """
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._sending:
             self._over.set()
         # Setting a handler first runs the old one for what is pending, so nothing is left for the next.
         signal.signal(signal.SIGINT, _on_interrupt)
         _limits.remove(self)
-        signal.signal(signal.SIGINT, self._before)
+        signal.signal(signal.SIGINT, signal.SIG_DFL if self._before is None else self._before)
+        if kind is not None and issubclass(kind, TimeLimitReached | Interrupted):
+            return  # it goes on, and tells the line at which it came
         if self.interrupted:
             raise Interrupted
         if self.expired:

@@ -48,9 +48,7 @@ def make(folder: Path) -> Path:
     marker = folder / MARKER
     if not marker.is_dir():
         if marker.exists():
-            raise WorkspaceError(
-                f"{marker} is a file where a folder must be. Move it away, then start again."
-            )
+            raise WorkspaceError(f"{marker} is a file where a folder must be. Move it away, then start again.")
         _refuse_a_folder_of_other_things(folder)
         marker.mkdir(parents=True, exist_ok=True)
     return folder
@@ -128,9 +126,7 @@ def copy_lessons(folder: Path) -> list[str]:
     return [
         lesson
         for lesson in course.lesson_names()
-        if files.create(
-            notebook(folder, lesson), course.path("lessons", lesson).read_bytes(), folder / MARKER
-        )
+        if files.create(notebook(folder, lesson), course.path("lessons", lesson).read_bytes(), folder / MARKER)
     ]
 
 
@@ -147,23 +143,15 @@ def read_notebook(file: Path) -> Any:
     if not data.strip():
         raise WorkspaceError(f"{file.name} is empty.")
     try:
-        book = nbformat.reads(data.decode("utf-8-sig"), as_version=4)
+        book = nbformat.reads(data.decode("utf-8-sig"), as_version=4)  # type: ignore[no-untyped-call]
         for cell in book.cells:  # what every reader relies on
-            cell.cell_type, cell.metadata.get, cell.source = (
-                cell.cell_type,
-                cell.metadata.get,
-                _text(cell.source),
-            )
+            if not isinstance(cell.cell_type, str) or not isinstance(cell.metadata, dict):
+                raise TypeError("a cell without a type")
+            cell.source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     except Exception as error:  # nbformat lets KeyError, AttributeError and others through for odd files
         reason = " ".join(str(error).split())[:100]
-        raise WorkspaceError(
-            f"{file.name} is damaged: not a notebook ({type(error).__name__}: {reason})."
-        ) from error
+        raise WorkspaceError(f"{file.name} is damaged: not a notebook ({type(error).__name__}: {reason}).") from error
     return book
-
-
-def _text(source: Any) -> str:
-    return source if isinstance(source, str) else "".join(source)
 
 
 def back_up(folder: Path, file: Path) -> Path:

@@ -1,0 +1,103 @@
+"""The maintainers' commands: build the lessons, record their answers, audit the recordings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from memory_tutor.errors import TutorError
+
+PANEL = "For maintainers, in a checkout"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to the command line, in a group of their own."""
+    for command in (build, record, audit):
+        app.command(rich_help_panel=PANEL)(command)
+
+
+def build(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if a lesson is out of date.")] = False,
+) -> None:
+    """Make lessons/ from solutions/, after a lint of both."""
+    from memory_tutor import authoring
+
+    written = authoring.build(check)
+    if check:
+        print("The lessons are what their solutions make.")
+    elif written:
+        print("Written: " + ", ".join(f"lessons/{name}.ipynb" for name in written))
+    else:
+        print("The lessons were up to date.")
+
+
+def record(
+    lessons: Annotated[
+        list[str] | None, typer.Argument(help="Numbers or names of lessons; all by default.", show_default=False)
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Of the endpoint; OPENAI_BASE_URL by default.", show_default=False)
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="To ask for; OPENAI_MODEL by default.", show_default=False)] = None,
+    weights_sha256: Annotated[
+        str | None, typer.Option(help="SHA-256 of the model's file, if one can have it.", show_default=False)
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option(help="Program and version that runs the model.", show_default=False)
+    ] = None,
+    provider: Annotated[
+        str | None, typer.Option(help="Of the service, if one cannot have the model.", show_default=False)
+    ] = None,
+    licence: Annotated[str | None, typer.Option(help="Of the model.", show_default=False)] = None,
+) -> None:
+    """Run the solutions against a live endpoint and store recordings, outputs and lessons, or nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+    from rich.table import Table
+    from rich.text import Text
+
+    from memory_tutor import recording
+
+    source = recording.Source(weights=weights_sha256, server=server, provider=provider, licence=licence)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[spent]}"))
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        tasks = {}
+
+        def show(progress: recording.Progress) -> None:
+            key = (progress.lesson, progress.phase)
+            if key not in tasks:
+                tasks[key] = bar.add_task(f"{progress.lesson}, {progress.phase}", total=progress.cells, spent="")
+            bar.update(tasks[key], completed=progress.cell, spent=f"{progress.tokens:,} tokens")
+
+        done = recording.record(lessons or (), base_url=base_url, model=model, source=source, on_progress=show)
+    table = Table("Lesson", "Recorded", "Model", "Tokens sent", "received", "Cost")
+    for each in done:
+        cost = f"{each.spent.cost:.4f}" if each.spent.cost else "not reported"
+        sent, received = f"{each.spent.prompt_tokens:,}", f"{each.spent.completion_tokens:,}"
+        table.add_row(each.lesson, str(each.interactions), Text(each.model), sent, received, cost)
+    Console().print(table)
+    for each in done:
+        for note in each.notes:
+            print(f"{each.lesson}: {note}")
+
+
+def audit() -> None:
+    """Prove that every request is recorded, every recording is used, and no secret is inside."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from memory_tutor import audit as auditing
+
+    with Console(stderr=True).status("") as status:
+        found = auditing.audit(on_lesson=lambda name: status.update(f"Running {name} offline"))
+    table = Table("Lesson", "Recorded", "Requests", "Missing", "Unused", "Bytes", "Model")
+    for row in found.rows:
+        numbers = (row.interactions, row.requests, row.missing, row.unused)
+        table.add_row(row.lesson, *map(str, numbers), f"{row.size:,}", Text(row.model))
+    Console().print(table)
+    if not found.clean:
+        raise TutorError("\n".join(found.findings))
+    print("Every request is recorded, every recording is used, nothing secret is inside.")

@@ -1,0 +1,170 @@
+"""Checks answers of every kind, in this process and over the pipe, and says what their checks must make of them.
+
+A module of answers has two dicts, WRONG and RIGHT, from the name of an exercise to its answers. A wrong
+answer is (label, code, fragment of the message that it must get), a right one (label, code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from memory_tutor.checks import find_exercise
+from memory_tutor.exercises import Result, run_check
+from memory_tutor.learner import KernelLearner, Outcome, PipeLearner
+
+Wrong = Mapping[str, Sequence[tuple[str, str, str]]]
+Right = Mapping[str, Sequence[tuple[str, str]]]
+
+#: What a lesson's set-up cell gives.
+SET_UP = 'from openai import OpenAI\nclient, model = OpenAI(api_key="none"), "gpt-6-luna"'
+#: Puts an answer into the one process that serves a whole run of tests: to start one takes a second.
+SWITCH = "def use_answer(code):\n    exec(code, globals())"
+
+TRANSPORTS = ("kernel", "pipe")
+
+
+class ImpatientKernel(KernelLearner):
+    """Gives each call half a second, so that a loop without end does not hold the tests up."""
+
+    def call(self, name: str, /, *args: object, keep: bool = False, seconds: float = 0.5, **kwargs: object) -> Outcome:
+        return super().call(name, *args, keep=keep, seconds=seconds, **kwargs)
+
+
+class ImpatientPipe(PipeLearner):
+    """The same in a process of its own."""
+
+    def call(self, name: str, /, *args: object, keep: bool = False, seconds: float = 0.5, **kwargs: object) -> Outcome:
+        return super().call(name, *args, keep=keep, seconds=seconds, **kwargs)
+
+
+@cache
+def _pipe() -> PipeLearner:
+    return PipeLearner([SET_UP, SWITCH])
+
+
+@cache
+def _impatient_pipe() -> PipeLearner:
+    return ImpatientPipe([SET_UP, SWITCH])
+
+
+def close_pipes() -> None:
+    """End the processes that the answers have run in."""
+    for made in (_pipe, _impatient_pipe):
+        if made.cache_info().currsize:
+            made().close()
+        made.cache_clear()
+
+
+def outcome(exercise: str, code: str, transport: str, *, impatient: bool = False) -> Result:
+    """Check an answer.
+
+    Args:
+        exercise: name of the exercise.
+        code: of the answer cell.
+        transport: "kernel" or "pipe".
+        impatient: give each call half a second.
+    """
+    if transport == "kernel":
+        # An interactive session's globals are those of __main__, and each answer begins with clean ones.
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        exec(SET_UP, namespace)
+        exec(dedent(code), namespace)
+        return run_check(find_exercise(exercise), (ImpatientKernel if impatient else KernelLearner)(namespace))
+    learner = _impatient_pipe() if impatient else _pipe()
+    assert learner.call("use_answer", dedent(code), seconds=5).exception is None
+    return run_check(find_exercise(exercise), learner)
+
+
+def stub(name: str) -> str:
+    """What a learner finds in an answer cell, as `memory-tutor build` makes it."""
+    return f"def {name}(*args):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+
+
+def odd_answers(name: str) -> dict[str, str]:
+    """Answers that are no attempt at the contract, whatever it is: none may pass or break its check."""
+    return {
+        "returns None": f"def {name}(*args): pass",
+        "generator": f"def {name}(*args):\n    yield 'OK.'",
+        "coroutine": f"async def {name}(*args): return 'OK.'",
+        "no arguments": f"def {name}(): return 'OK.'",
+        "a class": f"class {name}:\n    def __init__(self, *args): pass",
+        "prints a lot": f"def {name}(*args):\n    for _ in range(20_000): print('OK. ' * 20)",
+        "exits": f"def {name}(*args): raise SystemExit(0)",
+        "asks the keyboard": f"def {name}(*args): return input()",
+        "deep": f"def {name}(*args): return {name}(*args)",
+        "equal to everything": f"""
+            class Liar(str):
+                def __eq__(self, other): return True
+                def __ne__(self, other): return False
+                def __hash__(self): return 0
+                def __contains__(self, other): return True
+            def {name}(*args): return Liar("no")
+        """,
+        "an object equal to everything": f"""
+            class Liar:
+                def __eq__(self, other): return True
+                def __ne__(self, other): return False
+                def __len__(self): return 0
+                def __iter__(self): return iter(())
+                def __getattr__(self, name): return self
+                def __getitem__(self, key): return self
+            def {name}(*args): return Liar()
+        """,
+        "spoils its arguments": f"""
+            def {name}(*args):
+                for arg in args:
+                    if isinstance(arg, list):
+                        arg[:] = [object(), None, 7, arg]
+                return "OK."
+        """,
+        "rows of nonsense": f"def {name}(*args): return [None, 1, {{}}, {{'index': object()}}]",
+        "says that it passed": f"def {name}(*args): print('PASSED {name}: 3 of 3 points')",
+    }
+
+
+LOOPS = {
+    "loops": "def {name}(*args):\n    while True: pass",
+    "sleeps": "def {name}(*args):\n    import time\n    time.sleep(60)",
+}
+
+
+# -- parametrised tests, made from a module's dicts ------------------------------------------------------
+
+
+def cases(answers: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Any]:
+    """A parameter set for each answer: the exercise, and the parts of the answer behind its label."""
+    return [
+        pytest.param(name, *answer[1:], id=f"{name}: {answer[0]}") for name, group in answers.items() for answer in group
+    ]
+
+
+def odd_cases(names: Sequence[str]) -> list[Any]:
+    """A parameter set for each odd answer to each exercise."""
+    return [
+        pytest.param(name, code, id=f"{name}: {label}") for name in names for label, code in odd_answers(name).items()
+    ]
+
+
+def says(result: Result, fragment: str) -> None:
+    """A wrong answer has been caught, with the message that names its mistake, in the form of the course."""
+    assert result.status in ("wrong", "raised"), result.message
+    assert fragment in result.message, result.message
+    lines = result.message.splitlines()
+    assert len(lines) <= 3, result.message
+    assert not any(line != line.strip() for line in lines), result.message
+
+
+def distinct(wrong: Wrong, transport: str = "kernel") -> Iterator[tuple[str, str, str]]:
+    """Pairs of wrong answers to one exercise that get the same message."""
+    for name, group in wrong.items():
+        seen: dict[str, str] = {}
+        for label, code, _ in group:
+            message = outcome(name, code, transport).message
+            if message in seen:
+                yield name, seen[message], label
+            seen[message] = label

@@ -1,0 +1,194 @@
+"""The tutor in a notebook: what a cell shows for each outcome, hints, solutions, predictions, start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import memory_tutor
+from memory_tutor import notebooks, solutions
+from memory_tutor.course import CourseError
+from memory_tutor.progress import MARKER, Progress
+
+LESSON = "01_stateless_calls"
+SET_UP = f'''from openai import OpenAI
+import memory_tutor
+
+tutor = memory_tutor.start("{LESSON}")
+client, model = OpenAI(), tutor.model'''
+RIGHT = '''def ask(text):
+    response = client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
+    return response.choices[0].message.content or ""'''
+OBJECT = RIGHT.replace('.choices[0].message.content or ""', "")
+ADA = 'client.chat.completions.create(model=model, messages=[{"role": "user", "content": "What is my name?"}])'
+
+
+def run(folder: Path, *cells: str, **env: str) -> list[Any]:
+    """The outputs of cells in a fresh kernel, one list a cell."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    done = notebooks.run_notebook(notebook, folder, notebooks.environment(**env), timeout=60)
+    return [cell.outputs for cell in done.cells]
+
+
+def shown(outputs: list[Any]) -> str:
+    """What a cell shows, as text."""
+    return "\n".join(
+        "\n".join(output.traceback)
+        if output.output_type == "error"
+        else output.get("text") or output.data["text/plain"]
+        for output in outputs
+    )
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A learner's folder."""
+    (tmp_path / MARKER).mkdir()
+    return tmp_path
+
+
+def test_every_outcome_of_a_check_is_a_short_message_without_a_stack_trace(mine: Path) -> None:
+    check = 'tutor.check("ask")'
+    stub = "def ask(text):\n    raise NotImplementedError"
+    crash = "def ask(text):\n    return text / 0"
+    outputs = run(mine, SET_UP, check, stub, check, OBJECT, check, crash, check, RIGHT, check)
+    results = [shown(outputs[number]) for number in (1, 3, 5, 7, 9)]
+    words = ("NOT ATTEMPTED", "NOT ATTEMPTED", "NOT YET", "STOPPED BY AN ERROR", "PASSED")
+    for text, word in zip(results, words, strict=True):
+        assert text.startswith(f"{word} ask:"), text
+        assert len(text.splitlines()) <= 8 and "Traceback" not in text and "site-packages" not in text
+    assert 'tutor.hint("ask")' in results[2] and "tutor.hint" not in results[0]
+    assert "return text / 0" in results[3]
+    assert results[4] == "PASSED ask: 3 of 3 points"
+    (passed,) = outputs[9]
+    assert "<details>" in passed.data["text/markdown"]
+    progress = Progress(mine)
+    best = progress.best("ask")
+    assert best is not None and best.passed and progress.failures("ask") == 2
+    assert progress.last_lesson() == LESSON
+
+
+def test_set_up_twice_any_order_and_a_failed_start_between(mine: Path) -> None:
+    ask = f"print({ADA}.choices[0].message.content)"
+    outputs = run(mine, SET_UP, SET_UP, ask, 'memory_tutor.start("nonsense")', ask, SET_UP, ask)
+    first, blocked, again = (shown(outputs[number]) for number in (2, 4, 6))
+    assert first == again and "Qwen" in first
+    assert "There is no lesson 'nonsense'" in blocked and "Traceback" not in blocked
+
+
+def test_a_miss_in_a_notebook_is_a_few_lines(mine: Path) -> None:
+    text = shown(run(mine, SET_UP, ADA.replace("What is", "What's"), OPENAI_API_KEY="k")[1])
+    assert text.startswith("NOT RECORDED") and len(text.splitlines()) <= 25
+    assert "you sent     What's my name?" in text and "recorded is  What is my name?" in text
+
+
+def test_checks_are_not_in_the_transcript_and_need_no_recording(mine: Path) -> None:
+    outputs = run(mine, SET_UP, RIGHT, 'tutor.check("ask")', "print(len(tutor.transcript))", ADA, "tutor.transcript")
+    assert shown(outputs[3]) == "0\n"
+    (table,) = outputs[5]
+    assert "What is my name?" in table.data["text/html"] and "What is my name?" in table.data["text/plain"]
+
+
+def test_an_interrupted_or_failing_cell_leaves_the_tutor_sane(mine: Path) -> None:
+    stopped = f"""with tutor.unplugged():
+    try:
+        {ADA}
+    except Exception as error:
+        print(type(error).__name__)
+    1 / 0"""
+    outputs = run(mine, SET_UP, stopped, f"{ADA}.model")
+    assert "APIConnectionError" in shown(outputs[1]) and "qwen" in shown(outputs[2])
+
+
+def test_hints_come_one_by_one_and_survive_a_restart(mine: Path) -> None:
+    hint = 'tutor.hint("ask")'
+    first = [shown(each) for each in run(mine, SET_UP, hint, hint)[1:]]
+    assert [text.count("Hint ") for text in first] == [1, 2]
+    assert [shown(each).count("Hint ") for each in run(mine, SET_UP, hint, hint)[1:]] == [3, 3]
+
+
+# -- without a kernel ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tutor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    monkeypatch.chdir(tmp_path)
+    started = memory_tutor.start(LESSON)
+    capsys.readouterr()
+    return started
+
+
+def test_start_says_in_one_line_where_answers_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+    memory_tutor.start(1)
+    line = capsys.readouterr().out
+    assert line.count("\n") == 1 and "qwen2.5-coder" in line and "Nothing is sent" in line
+
+
+def test_start_opens_all_recordings(capsys: pytest.CaptureFixture[str]) -> None:
+    tutor = memory_tutor.start()
+    assert tutor.lesson is None and capsys.readouterr().out.count("\n") == 1
+
+
+def test_the_model_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert memory_tutor.start(1).model == "gpt-6-luna"
+    monkeypatch.setenv("OPENAI_MODEL", "another")
+    assert memory_tutor.start(1).model == "another"
+
+
+def test_a_solution_is_shown_after_three_failures_a_pass_or_giving_up(tutor: Any, capsys: Any) -> None:
+    from memory_tutor.exercises import Result
+
+    tutor.solution("ask")
+    assert "give_up=True" in capsys.readouterr().out
+    for number in range(3):
+        tutor._progress.record_check(Result("ask", "wrong", 0, 3, f"try {number}"))
+    tutor.solution("ask")
+    text = capsys.readouterr().out
+    assert "def ask" in text and "SOLUTION" not in text
+    tutor.solution("count_context", give_up=True)
+    assert "def count_context" in capsys.readouterr().out
+
+
+def test_without_solutions_both_ways_to_one_say_so(tutor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_tutor.course.has", lambda part: part != "solutions")
+    for call in (lambda: tutor.solution("ask", give_up=True), lambda: tutor.reference("ask")):
+        with pytest.raises(solutions.NoSolution, match="carries no solutions"):
+            call()
+
+
+def test_reference_works_with_the_notebooks_client(tutor: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from openai import OpenAI
+
+    names = {"client": OpenAI(api_key="k"), "model": "m"}
+    monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
+    assert "Qwen" in tutor.reference("ask")("What is my name?")
+    assert "not yours" in capsys.readouterr().out
+
+
+def test_a_prediction_is_kept_and_never_in_the_way(tutor: Any, capsys: Any) -> None:
+    tutor.predict("second_call")
+    tutor.predict("second_call", "z")
+    tutor.reveal("second_call")
+    nothing, wrong, *reveal = capsys.readouterr().out.splitlines()
+    assert nothing.startswith("No choice yet") and "is not one of the choices: a, b, c" in wrong
+    assert "your choice" not in "".join(reveal) and sum("right" in line for line in reveal) == 1
+    tutor.predict("second_call", " (B) ")
+    tutor.reveal("second_call")
+    assert "wrong, your choice" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("call", "nearest"),
+    [
+        (lambda tutor: tutor.check("aks"), "'ask'"),
+        (lambda tutor: tutor.hint("make_it_rember"), "'make_it_remember'"),
+        (lambda tutor: tutor.solution("count_contxt"), "'count_context'"),
+        (lambda tutor: tutor.reveal("second_cal"), "'second_call'"),
+    ],
+)
+def test_a_wrong_name_suggests_the_nearest(tutor: Any, call: Any, nearest: str) -> None:
+    with pytest.raises(CourseError, match=nearest):
+        call(tutor)
