@@ -455,15 +455,29 @@ def test_an_exercise_that_no_notebook_asks_is_found(tmp_path: Path) -> None:
     assert f"solutions/{NAME}.ipynb, exercise cry: no answer cell has this grade_id." in found
 
 
-@pytest.mark.parametrize("text", ["", "WRONG = {}", "# shout"])
-def test_an_exercise_without_misconceptions_is_found(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# shout", "needs 1 wrong answer(s) to it in WRONG"),
+        ('WRONG = {}\nRIGHT = {"shout": [1, 2]}', "needs 1 wrong answer(s) to it in WRONG"),
+        ('WRONG = {"shout": []}\nRIGHT = {"shout": [1, 2]}', "needs 1 wrong answer(s) to it in WRONG"),
+        ('WRONG: dict = {"shout": [1]}\nRIGHT = {"shout": [1]}', "needs 2 right answer(s) to it in RIGHT"),
+        ('WRONG: dict = {"shout": [1]}', "needs 2 right answer(s) to it in RIGHT"),
+        ("WRONG = {", "cannot be read"),
+    ],
+)
+def test_an_exercise_without_misconceptions_is_found(tmp_path: Path, text: str, said: str) -> None:
     checkout = tiny_course.make(tmp_path)
     checkout.misconceptions(NAME).write_text(text, encoding="utf-8")
-    (found,) = problems(checkout)
-    assert "exercise shout: tests/misconceptions/test_01_tiny.py has no wrong answer to it" in found
+    found = problems(checkout)
+    assert said in found[0]
+    assert "tests/misconceptions/test_01_tiny.py" in found[0]
+
+
+def test_a_lesson_without_a_module_of_misconceptions_is_found(tmp_path: Path) -> None:
+    checkout = tiny_course.make(tmp_path)
     checkout.misconceptions(NAME).unlink()
-    (found,) = problems(checkout)
-    assert "cannot be read" in found
+    assert "cannot be read" in problems(checkout)[0]
 
 
 @pytest.mark.parametrize("name", ["solutions/draft.ipynb", "lessons/09_gone.ipynb", "cassettes/01_tiny.yaml~"])
@@ -493,7 +507,7 @@ def test_one_name_in_two_lessons_is_found(tmp_path: Path) -> None:
     checkout = tiny_course.make(tmp_path)
     other = copy.deepcopy(tiny_course.notebook())
     notebooks.write(checkout.solution("02_other"), other)
-    checkout.misconceptions("02_other").write_text('"shout"', encoding="utf-8")
+    checkout.misconceptions("02_other").write_text('WRONG = RIGHT = {"shout": [1, 2]}', encoding="utf-8")
     checkout = replace(checkout, lesson_of=tiny_course.lesson)
     assert problems(checkout) == [
         f"solutions/02_other.ipynb, exercise shout: solutions/{NAME}.ipynb has an exercise of this name too."

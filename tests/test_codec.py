@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import math
@@ -58,10 +59,8 @@ def test_plain_values_arrive_as_they_left(value: Any) -> None:
 
 @given(json_values)
 def test_any_json_data_is_decoded_or_refused(wire: Any) -> None:
-    try:
+    with contextlib.suppress(CodecError):
         decode(wire)
-    except CodecError:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -272,7 +271,7 @@ def test_depth_is_bounded() -> None:
 def test_size_is_bounded() -> None:
     assert cross([0] * codec.NODES) == [0] * codec.NODES
     assert "too many" in repr(cross([0] * (codec.NODES + 1)))
-    assert "too many" in repr(cross({number: 0 for number in range(codec.NODES + 1)}))
+    assert "too many" in repr(cross(dict.fromkeys(range(codec.NODES + 1), 0)))
     first, second = cross([[0] * (codec.NODES - 2), [0] * 10])
     assert len(first) == codec.NODES - 2 and type(second) is Opaque
 

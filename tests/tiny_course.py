@@ -111,6 +111,6 @@ def make(root: Path, nb: Any = None, asks: Lesson | None = None) -> Checkout:
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "solutions" / f"{NAME}.ipynb").write_text(text_of(nb or notebook()), encoding="utf-8", newline="\n")
     (root / "tests" / "misconceptions" / f"test_{NAME}.py").write_text(
-        'WRONG = {"shout": ["return text"]}\n', encoding="utf-8"
+        'WRONG = {"shout": ["return text"]}\nRIGHT = {"shout": ["one way", "another"]}\n', encoding="utf-8"
     )
     return Checkout(root, lambda name: asks)

@@ -250,9 +250,9 @@ def _interaction_problems(entry: Any, echoed: set[str], seen: dict[str, int], nu
     request, response = entry["request"], entry["response"]
     for where_, allowed in PARTS.items():
         part = entry[where_] if where_ else entry
-        for key in set(part) - allowed:
+        for key in sorted(map(str, set(part) - allowed)):
             yield f"{where_ or 'it'} holds {key!r}, which has no place there."
-    for key in set(entry.get("provenance") or {}) - set(METADATA):
+    for key in sorted(map(str, set(entry.get("provenance") or {}) - set(METADATA))):
         yield f"provenance holds {key!r}, which has no place there."
     for name, side in (("request", request), ("response", response)):
         for header in side.get("headers") or {}:

@@ -23,7 +23,7 @@ from memory_tutor import codec
 from memory_tutor.cassette import Request, Response
 from memory_tutor.codec import CodecError, Opaque
 from memory_tutor.exercises import CheckFailed, LearnerRaised, NotAttempted, NotGradable
-from memory_tutor.pipe import CellResult, Pipe
+from memory_tutor.pipe import NONSENSE, UNREADABLE, CellResult, Pipe
 from memory_tutor.raised import Raised
 from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, Sent, asks_model, respond
 from memory_tutor.worker import Message, Worker
@@ -169,7 +169,7 @@ class Desk:
         """Answer a question of the learner's side.
 
         Raises:
-            CodecError, KeyError, TypeError: it is no question.
+            Exception: one of UNREADABLE: it is no question.
         """
         if question["ask"] == "http":
             request = _read_request(question)
@@ -184,9 +184,13 @@ class Desk:
         args = [codec.decode(wire) for wire in question["args"]]
         kwargs = {key: codec.decode(wire) for key, wire in question["kwargs"].items()}
         try:
-            return {"value": codec.encode(function(*args, **kwargs), _lent)}
+            value = function(*args, **kwargs)
         except Exception as error:
             return self._raised(error, own=isinstance(error, CheckFailed))
+        try:
+            return {"value": codec.encode(value, _lent)}
+        except Exception as error:
+            return self._raised(error, own=True)
 
     def take_fault(self) -> Exception | None:
         """What the check has raised while it served, and is to end the check; it is given once."""
@@ -377,8 +381,8 @@ class Learner:
                 None if exception else codec.decode(report["value"]),
                 None if number is None else Handle(self, int(number), generation, name),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _unreadable() from error
+        except UNREADABLE as error:
+            raise NotGradable(NONSENSE) from error
         if exception is not None and "NotImplementedError" in exception.names:
             raise NotAttempted(f"{what} still raises NotImplementedError: it is waiting for your code.")
         return outcome
@@ -386,13 +390,17 @@ class Learner:
     def _read(self, operation: str, handle: Handle, what: str, **more: object) -> Any:
         self._transport.ready()
         message = {"op": operation, "handle": self._number(handle), "seconds": SECONDS, **more}
+        return self._result(message, f"`{what}`")
+
+    def _result(self, message: Message, what: str) -> Any:
+        """The value that a message other than a call gets."""
         report = self._exchange(message)
         try:
             if "exception" in report:
-                raise LearnerRaised(Raised.read(report["exception"]).tell(f"`{what}`"))
+                raise LearnerRaised(Raised.read(report["exception"]).tell(what))
             return codec.decode(report["value"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _unreadable() from error
+        except UNREADABLE as error:
+            raise NotGradable(NONSENSE) from error
 
     def _exchange(self, message: Message) -> Message:
         try:
@@ -418,16 +426,10 @@ class Learner:
         generation, number = self._space
         if self._names and generation != self._transport.generation:
             generation = self._transport.generation
-            report = self._exchange({"op": "fresh", "names": list(self._names), "seconds": SECONDS})
-            if "exception" in report:
-                raise LearnerRaised(Raised.read(report["exception"]).tell("Running your cells again"))
-            number = report["value"]
+            message = {"op": "fresh", "names": list(self._names), "seconds": SECONDS}
+            number = self._result(message, "Running your definitions again")
             self._space = (generation, number)
         return number
-
-
-def _unreadable() -> NotGradable:
-    return NotGradable("What the process of this notebook sends cannot be read.")
 
 
 class KernelLearner(Learner):

@@ -10,7 +10,7 @@ from typing import Any
 from memory_tutor.checkout import Checkout
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise, Lesson, Result, run_check
-from memory_tutor.names import LintSyntaxError, bound_names, strings, tutor_calls
+from memory_tutor.names import LintSyntaxError, answers, bound_names, tutor_calls
 from memory_tutor.notebooks import MAY_FAIL, SOLUTION_ONLY, checked_name, grading, tags, where
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -145,15 +145,18 @@ def _stray_files(checkout: Checkout, solutions: Mapping[str, Any]) -> Iterator[s
 
 
 def _misconceptions(checkout: Checkout, source: Source) -> Iterator[str]:
+    """A check that catches no wrong answer, or knows one right answer alone, does not exist."""
     path = checkout.misconceptions(source.name)
+    shown = checkout.shown(path)
     try:
-        named = strings(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError) as error:
-        yield f"{source.file}: {checkout.shown(path)}, with wrong answers to its exercises, cannot be read: {error}."
+        held = answers(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        yield f"{source.file}: {shown}, with answers to its exercises, cannot be read: {error}."
         return
     for name in source.lesson.exercises:
-        if name not in named:
-            yield f"{source.file}, exercise {name}: {checkout.shown(path)} has no wrong answer to it."
+        for kind, least in (("WRONG", 1), ("RIGHT", 2)):
+            if held[kind].get(name, 0) < least:
+                yield f"{source.file}, exercise {name}: {shown} needs {least} {kind.lower()} answer(s) to it in {kind}."
 
 
 def _names_of_two_lessons(sources: list[Source]) -> Iterator[str]:
@@ -307,7 +310,7 @@ def rule_predictions(source: Source) -> Iterator[str]:
     for name, place in asked.items():
         if name not in revealed:
             yield f"{place}: the prediction {name!r} has no reveal after it."
-    for name in source.lesson.predictions.keys() - asked.keys():
+    for name in sorted(source.lesson.predictions.keys() - asked.keys()):
         yield f"{source.file}: the prediction {name!r} is not asked."
 
 

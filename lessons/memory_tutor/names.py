@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -44,17 +45,29 @@ def tutor_calls(source: str) -> list[tuple[str, str]]:
     return [(method, name) for _, _, method, name in sorted(calls)]
 
 
-def strings(source: str) -> set[str]:
-    """All text constants in a module.
+def answers(source: str) -> dict[str, dict[str, int]]:
+    """How many answers a module of misconceptions holds, as {"WRONG": {exercise: number}, "RIGHT": {…}}.
+
+    Args:
+        source: of a module that assigns a literal dict, from exercises to lists, to each of the two names.
 
     Raises:
         SyntaxError: it is not valid Python.
     """
-    return {
-        node.value
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
+    found: dict[str, dict[str, int]] = {"WRONG": {}, "RIGHT": {}}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(node.value, ast.Dict):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Name) and target.id in found:
+                found[target.id] = dict(_lengths(node.value))
+    return found
+
+
+def _lengths(node: ast.Dict) -> Iterator[tuple[str, int]]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str) and isinstance(value, ast.List | ast.Tuple):
+            yield key.value, len(value.elts)
 
 
 def _parse(source: str) -> ast.Module:

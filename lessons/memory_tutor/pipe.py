@@ -29,6 +29,9 @@ from memory_tutor.worker import Ask, Message, over_time
 START, CELL, GRACE = 60.0, 20.0, 2.0
 #: Cells that may end or hang the process; each costs a new one, which leaves that cell out.
 DEADLY = 3
+#: What reading a message raises that is not what it should be, and what is said of it.
+UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+NONSENSE = "What the process of this notebook sends cannot be read."
 #: Variables that a learner's code has no business with.
 SECRET = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY")
 
@@ -227,9 +230,9 @@ class Pipe:
         except Gone as gone:
             self._end(process)
             return {"exception": asdict(gone.raised)}
-        except (CodecError, KeyError, TypeError) as error:
+        except UNREADABLE as error:
             self._end(process)
-            raise NotGradable("What the process of this notebook sends cannot be read.") from error
+            raise NotGradable(NONSENSE) from error
         except BaseException:
             self._end(process)
             raise
@@ -260,7 +263,7 @@ class Pipe:
                     self._end(process)
                     return
             _hear(process, "ready", CELL)
-        except (Gone, CodecError, KeyError, TypeError) as error:
+        except (Gone, *UNREADABLE) as error:
             self._end(process)
             raise NotGradable(
                 "The process for the code of this notebook does not work.\n`memory-tutor doctor` says more."

@@ -107,7 +107,7 @@ class Worker:
         if type(error) is TimeLimitReached:
             names, text = ["TimeLimit"], over_time(seconds)
         else:
-            names = [codec.class_name(kind) for kind in codec.class_mro(error) if kind is not object]
+            names = [codec.class_name(kind) for kind in codec.class_mro(error)[:-1] if kind is not Interrupted]
             text = _aside(lambda: str.__str__(str(error)), "")
         text = codec.printable(codec.shorten(text, MESSAGE))
         return {"names": names, "message": text, "line_number": number, "line": codec.printable(line)}
@@ -158,7 +158,7 @@ class Worker:
             try:
                 within(message["seconds"], run)
             except Interrupted:
-                raise
+                raise KeyboardInterrupt from None
             except BaseException as error:
                 report = {"exception": self.describe(error, message["seconds"])}
             report["args"] = [changed(value) for value in args]

@@ -139,7 +139,9 @@ LOOPS = {
 def cases(answers: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Any]:
     """A parameter set for each answer: the exercise, and the parts of the answer behind its label."""
     return [
-        pytest.param(name, *answer[1:], id=f"{name}: {answer[0]}") for name, group in answers.items() for answer in group
+        pytest.param(name, *answer[1:], id=f"{name}: {answer[0]}")
+        for name, group in answers.items()
+        for answer in group
     ]
 
 

@@ -272,14 +272,15 @@ def _rows(learner: Learner, history: Messages) -> None:
         )
     value = outcome.value
     _are_rows(value, outcome.stdout, call)
-    for index, message in enumerate(history):
-        _row(value, index, message, call)
     if len(value) != len(history):
+        found = [row["role"] for row in value]
         raise Misconception(
-            f"""{call} returned {common.count(len(value), "row")}.
-            Each message has one row, the system message too; an empty history has none.
-            Look at which messages your loop visits."""
+            f"""{call} returned {common.count(len(value), "row")}: {shorten(", ".join(map(str, found)), 80)}.
+            Each message has one row, whatever its role and its text; an empty history has none.
+            Look at which messages your code passes over, or adds."""
         )
+    for index, (row, message) in enumerate(zip(value, history, strict=True)):
+        _row(row, index, message, call)
 
 
 def _first_change(before: Messages, after: Any) -> str:
@@ -322,10 +323,7 @@ def _are_rows(value: object, stdout: str, call: str) -> None:
             )
 
 
-def _row(value: list[dict[str, Any]], index: int, message: dict[str, Any], call: str) -> None:
-    if index >= len(value):
-        return  # the number of rows is looked at when the rows that are there are right
-    row = value[index]
+def _row(row: dict[str, Any], index: int, message: dict[str, Any], call: str) -> None:
     content = message.get("content") or ""
     wanted = {"index": index, "role": message["role"], "chars": len(content), "preview": content[:PREVIEW]}
     if all(row[key] == wanted[key] and type(row[key]) is type(wanted[key]) for key in ROW_KEYS):
