@@ -8,6 +8,7 @@ import pytest
 
 from memory_tutor import miss
 from memory_tutor.cassette import Interaction, Recording, Request, Response
+from memory_tutor.errors import wrapped
 
 SYSTEM = {"role": "system", "content": "You are a helpful assistant."}
 SAM = {"role": "user", "content": "My name is Sam"}
@@ -36,6 +37,7 @@ RECORDING = recorded(
 def explained(*messages: dict[str, Any], **parameters: Any) -> str:
     text = miss.explain(request(*messages, **parameters), RECORDING, "02_manual_history")
     assert len(text.splitlines()) <= miss.MOST_LINES
+    assert wrapped(text) == text.splitlines(), "no line may be broken by the notebook"
     return text
 
 
@@ -105,4 +107,4 @@ def test_a_long_conversation_stays_short() -> None:
     changed = [{**turn, "content": turn["content"] + "!"} for turn in turns]
     text = miss.explain(request(*changed), long, "02_manual_history")
     assert len(text.splitlines()) <= miss.MOST_LINES and "more lines like these" in text
-    assert max(map(len, text.splitlines())) < 140
+    assert wrapped(text) == text.splitlines()

@@ -17,7 +17,7 @@ from memory_tutor.checkout import Checkout, CheckoutError
 from memory_tutor.lint import LintError
 from memory_tutor.notebooks import NotebookError, text_of
 from memory_tutor.recording import Progress, RecordError, Source, record
-from tiny_course import NAME, cell, code
+from tiny_course import NAME, cell
 
 pytest.importorskip("nbgrader", reason="record builds the lessons, which needs nbgrader")
 
@@ -78,6 +78,7 @@ def test_recording_twice_changes_nothing(checkout: Checkout) -> None:
         first = state(checkout)
         # The same model again is from the same place: nobody has to say so twice.
         (report,) = record(["tiny"], base_url=endpoint.url, checkout=checkout)
+        assert len(endpoint.sent()) == 6, "what is recorded anew is asked anew"
     assert report.notes == []
     assert state(checkout) == first
 
@@ -196,17 +197,22 @@ def test_a_live_run_stops_at_the_first_cell_that_fails(tmp_path: Path) -> None:
         assert endpoint.sent() == []
 
 
-def test_nothing_is_stored_of_one_lesson_when_another_fails(checkout: Checkout) -> None:
+def _with_other(checkout: Checkout, demo: str) -> Checkout:
+    """The course with a second lesson, which asks nothing of the learner."""
     other = tiny_course.notebook()
     other.cells = [each for each in other.cells if "shout" not in each.id and "same" not in each.id]
     cell(other, "setup").source = tiny_course.SETUP.replace("01_tiny", "02_other").rstrip()
-    cell(other, "demo").source = "1 / 0"
+    cell(other, "demo").source = demo
     notebooks.write(checkout.solution("02_other"), other)
     checkout.misconceptions("02_other").write_text("", encoding="utf-8")
     empty = tiny_course.lesson("02_other")
     empty.exercises.clear()
     empty.predictions.clear()
-    checkout = replace(checkout, lesson_of=lambda name: tiny_course.lesson() if name == NAME else empty)
+    return replace(checkout, lesson_of=lambda name: tiny_course.lesson() if name == NAME else empty)
+
+
+def test_nothing_is_stored_of_one_lesson_when_another_fails(checkout: Checkout) -> None:
+    checkout = _with_other(checkout, "1 / 0")
     before = state(checkout)
     with Endpoint() as endpoint:
         with pytest.raises(RecordError, match="02_other"):
@@ -321,6 +327,7 @@ def test_an_old_failure_is_kept_where_this_endpoint_does_not_fail(tmp_path: Path
         sent = [body["messages"][0]["content"] for body in endpoint.sent()]
     # What follows a failure is asked again as it is after the failure; nothing is asked twice.
     assert sent == ["[too long]", "we are 2", "we are 1"]
+    assert report.spent.prompt_tokens == 2 + 3 + 3, "what was asked in vain was paid too"
     assert report.notes == ["this endpoint answers where the lesson needs a failure; the old 400 was kept."]
     first, second = cassette.load(checkout.cassette(NAME)).interactions
     assert first.response.status == 400
@@ -393,15 +400,16 @@ def test_a_weights_hash_that_is_none_is_refused(checkout: Checkout) -> None:
 
 
 def test_a_lesson_may_open_the_recordings_of_the_others(checkout: Checkout) -> None:
+    count = 'if mode == "replay":\n    print(len(replay.open(None, "replay").recording.interactions))'
+    checkout = _with_other(checkout, count)
     with Endpoint() as endpoint:
-        record(base_url=endpoint.url, source=SOURCE, checkout=checkout)
-        solution = notebooks.read(checkout.solution(NAME))
-        solution.cells.insert(
-            2, code("all", 'if mode == "replay":\n    print(len(replay.open(None, "replay").recording.interactions))')
-        )
-        notebooks.write(checkout.solution(NAME), solution)
-        record(base_url=endpoint.url, source=SOURCE, checkout=checkout)
-    assert cell(notebooks.read(checkout.solution(NAME)), "all").outputs[0].text == "3\n"
+        record([1], base_url=endpoint.url, source=SOURCE, checkout=checkout)
+        before = checkout.cassette(NAME).read_bytes()
+        record([2], base_url=endpoint.url, source=SOURCE, checkout=checkout)
+    # The first lesson's three. They answer what follows in the second one too, which so keeps none of its own.
+    assert cell(notebooks.read(checkout.solution("02_other")), "demo").outputs[0].text == "3\n"
+    assert cassette.load(checkout.cassette("02_other")).interactions == []
+    assert checkout.cassette(NAME).read_bytes() == before
 
 
 def test_the_defaults_come_from_the_environment(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

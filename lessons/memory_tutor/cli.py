@@ -130,7 +130,7 @@ def start(
 @app.command()
 def doctor() -> None:
     """Look whether a lesson will run here, and say how to mend what is not right."""
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     from memory_tutor.doctor import Finding, examine
@@ -139,7 +139,7 @@ def doctor() -> None:
     findings: list[Finding] = []
     with out.status("Looking; the kernel takes a few seconds"):
         findings.extend(examine())
-    table = Table("", "Looked at", "Found")
+    table = Table("", Column("Looked at", no_wrap=True), Column("Found", overflow="fold"))
     for each in findings:
         table.add_row(each.state, each.what, Text(each.says))
     out.print(table)
@@ -190,10 +190,10 @@ def check(
 
 
 def _print_reports(reports: list[Report]) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table("Exercise", "Points", "Message", show_lines=True)
+    table = Table(Column("Exercise", no_wrap=True), Column("Points", no_wrap=True), "Message", show_lines=True)
     for report in reports:
         table.add_section()
         table.add_row(Text(report.lesson, style="bold"), f"{report.points} of {report.of}", Text(report.problem))
@@ -224,14 +224,14 @@ def hint(
 @app.command()
 def progress(folder: FolderOption = None) -> None:
     """Show how far you are in each lesson."""
-    from rich.table import Table
+    from rich.table import Column, Table
 
     from memory_tutor import workspace
     from memory_tutor.progress import Progress
 
     done = Progress(workspace.find(folder))
     rows = done.summary()
-    table = Table("Lesson", "Points", "Exercises passed", "Predictions made")
+    table = Table(Column("Lesson", no_wrap=True), "Points", "Exercises passed", "Predictions made")
     for row in rows:
         table.add_row(
             row.lesson,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,9 @@ from memory_tutor.learner import CellResult, PipeLearner
 from memory_tutor.notebooks import checked_name
 from memory_tutor.resetting import defines
 from memory_tutor.workspace import read_notebook
+
+#: How IPython names a cell in a SyntaxError.
+_INPUT = re.compile(r"<ipython-input-[^>]*>, ")
 
 
 @dataclass
@@ -89,4 +93,4 @@ def _stopped(cells: list[tuple[int, str]], ran: list[CellResult], names: Iterabl
     """A line for each cell with an answer that did not run: its check only sees that there is no function."""
     for (number, source), result in zip(cells, ran, strict=False):
         if result.error and any(defines(source, name) for name in names):
-            yield f"Cell {number} stopped: {result.error}"
+            yield f"Cell {number} stopped: {_INPUT.sub('', result.error)}"

@@ -55,8 +55,7 @@ def record(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
-    from rich.table import Table
-    from rich.text import Text
+    from rich.table import Column, Table
 
     from memory_tutor import recording
 
@@ -72,31 +71,29 @@ def record(
             bar.update(tasks[key], completed=progress.cell, spent=f"{progress.tokens:,} tokens")
 
         done = recording.record(lessons or (), base_url=base_url, model=model, source=source, on_progress=show)
-    table = Table("Lesson", "Recorded", "Model", "Tokens sent", "received", "Cost")
+    table = Table(Column("Lesson", no_wrap=True), "Recorded", "Tokens sent", "received", "Cost")
     for each in done:
         cost = f"{each.spent.cost:.4f}" if each.spent.cost else "not reported"
         sent, received = f"{each.spent.prompt_tokens:,}", f"{each.spent.completion_tokens:,}"
-        table.add_row(each.lesson, str(each.interactions), Text(each.model), sent, received, cost)
+        table.add_row(each.lesson, str(each.interactions), sent, received, cost)
     Console().print(table)
     for each in done:
-        for note in each.notes:
-            print(f"{each.lesson}: {note}")
+        print("\n".join(f"{each.lesson}: {line}" for line in [f"answered by {each.model}.", *each.notes]))
 
 
 def audit() -> None:
     """Prove that every request is recorded, every recording is used, and no secret is inside."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.table import Column, Table
 
     from memory_tutor import audit as auditing
 
     with Console(stderr=True).status("") as status:
         found = auditing.audit(on_lesson=lambda name: status.update(f"Running {name} offline"))
-    table = Table("Lesson", "Recorded", "Requests", "Missing", "Unused", "Bytes", "Model")
+    table = Table(Column("Lesson", no_wrap=True), "Recorded", "Requests", "Missing", "Unused", "Bytes")
     for row in found.rows:
         numbers = (row.interactions, row.requests, row.missing, row.unused)
-        table.add_row(row.lesson, *map(str, numbers), f"{row.size:,}", Text(row.model))
+        table.add_row(row.lesson, *map(str, numbers), f"{row.size:,}")
     Console().print(table)
     if not found.clean:
         raise TutorError("\n".join(found.findings))

@@ -36,14 +36,12 @@ def explain(request: Request, recording: Recording, name: str) -> str:
         At most MOST_LINES lines.
     """
     where = f"{request.method} {endpoint(request.path)}"
-    lines = [f"NOT RECORDED: this request has no answer in the recording of {name}, so nothing was sent."]
+    lines = [f"NOT RECORDED: {name} holds no answer to this request, and nothing was sent."]
     near = nearest(request, recording)
     if near is None:
         lines.append(f"It was {where}; the recording holds no request to that address.")
         return "\n".join(lines + _ways_on(name))
-    lines.append(
-        f"It was {where} with {_count(request.messages)}; the nearest recorded request has {_count(near.messages)}."
-    )
+    lines.append(f"It was {where} with {_count(request.messages)}; the nearest recorded has {_count(near.messages)}.")
     room = MOST_LINES - len(lines) - len(_ways_on(name))
     details = [*_message_lines(request, near), *_parameter_lines(request, near)]
     if len(details) > room:
@@ -56,9 +54,10 @@ def _ways_on(name: str) -> list[str]:
     start = f'memory_tutor.start("{first}", mode="explore")' if first else 'memory_tutor.start(mode="explore")'
     return [
         "Ways on:",
-        "  - change the request back, or try one of the edits that the lesson names: all of those are recorded;",
-        f"  - {start} asks a real endpoint for what is not recorded",
-        "    (OPENAI_API_KEY and OPENAI_BASE_URL say which; a local model needs no key and costs nothing).",
+        "  - change the request back, or try an edit that the lesson names: those are recorded;",
+        f"  - {start}",
+        "    asks a real endpoint for what is not recorded (OPENAI_API_KEY, OPENAI_BASE_URL);",
+        "    a model on this machine needs no key and costs nothing.",
     ]
 
 
@@ -116,7 +115,7 @@ def _message_lines(request: Request, near: Request) -> Iterator[str]:
     for mine, recorded in align(request.messages, near.messages):
         if mine is None:
             assert recorded is not None
-            yield f"  missing    {_role(recorded)}: {_quote(recorded)} stands in the recorded request only"
+            yield f"  missing    {_role(recorded)}: {_quote(recorded)} is in the recorded request only"
             if _role(recorded) == "assistant":
                 yield "             the reply was not appended to the history"
             continue
@@ -174,13 +173,13 @@ def _role(message: Message) -> str:
 
 
 def _quote(message: Message) -> str:
-    return repr(preview(content_text(message), 50))
+    return repr(preview(content_text(message), 30))
 
 
 def _difference(mine: Message, recorded: Message) -> Iterator[str]:
     """What differs between two messages that stand in the same place."""
     if not isinstance(mine, dict) or not isinstance(recorded, dict):
-        yield f"you sent {preview(str(mine), 50)!r}, recorded is {preview(str(recorded), 50)!r}"
+        yield f"you sent {preview(str(mine), 24)!r}, recorded is {preview(str(recorded), 24)!r}"
         return
     for key in sorted({*mine, *recorded} - {"content"}):
         if mine.get(key) != recorded.get(key):
@@ -251,4 +250,4 @@ def _parameter_lines(request: Request, near: Request) -> Iterator[str]:
 def _short(value: Any) -> str:
     if isinstance(value, _Absent):
         return str(value)
-    return preview(json.dumps(value, ensure_ascii=False), 60)
+    return preview(json.dumps(value, ensure_ascii=False), 28)

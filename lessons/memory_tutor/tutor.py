@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_tutor import checks, course, live, replay
-from memory_tutor.errors import TutorError
+from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, NotGradable, Result, run_check
 from memory_tutor.pictures import Chart, Row
 from memory_tutor.progress import Progress, find_folder
@@ -209,7 +209,7 @@ class Tutor:
             mark = "right" if letter == prediction.right else "wrong"
             yours = ", your choice" if letter == chosen else ""
             lines += [f"({letter}) {text}", f"    {mark}{yours}: {prediction.why[letter]}"]
-        print("\n".join(lines))
+        print("\n".join(wrapped("\n".join(lines))))
 
     def _exercise(self, name: str) -> Exercise:
         return checks.find_exercise(name)

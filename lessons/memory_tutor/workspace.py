@@ -139,9 +139,10 @@ def read_notebook(file: Path) -> Any:
     """
     import nbformat
 
+    again = f"To begin it anew, with a copy kept: memory-tutor reset {file.stem}"
     data = file.read_bytes()
     if not data.strip():
-        raise WorkspaceError(f"{file.name} is empty.")
+        raise WorkspaceError(f"{file.name} is empty. {again}")
     try:
         book = nbformat.reads(data.decode("utf-8-sig"), as_version=4)  # type: ignore[no-untyped-call]
         for cell in book.cells:  # what every reader relies on
@@ -150,7 +151,7 @@ def read_notebook(file: Path) -> Any:
             cell.source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     except Exception as error:  # nbformat lets KeyError, AttributeError and others through for odd files
         reason = " ".join(str(error).split())[:100]
-        raise WorkspaceError(f"{file.name} is damaged: not a notebook ({type(error).__name__}: {reason}).") from error
+        raise WorkspaceError(f"{file.name} is no notebook any more ({reason}). {again}") from error
     return book
 
 

@@ -126,9 +126,8 @@ def main() -> None:
         print(f"        a miss: {miss():.1f} ms")
     replay.close()
     bare = seconds("import openai, vcr")
-    print(
-        f"import openai, vcr: {bare:.2f} s; with import memory_tutor: {seconds('import openai, vcr, memory_tutor') - bare:+.2f} s"
-    )
+    package = seconds("import openai, vcr, memory_tutor") - bare
+    print(f"import openai, vcr: {bare:.2f} s; with import memory_tutor: {package:+.2f} s")
     print(f"and all that start() imports: {seconds('import openai, vcr, memory_tutor.tutor') - bare:+.2f} s")
 
 
