@@ -168,7 +168,7 @@ FAILURES = {
             source="import time\ntry:\n    send(str(time.time_ns()))\nexcept Exception:\n    pass"
         ),
         "cell 6 (edits): sends a request that is not recorded",
-        "it differs at each run",
+        "A request that differs at each run cannot be recorded",
     ),
 }
 
@@ -418,3 +418,33 @@ def test_the_defaults_come_from_the_environment(checkout: Checkout, monkeypatch:
         monkeypatch.setenv("OPENAI_API_KEY", "right")
         (report,) = recording.record(source=SOURCE, checkout=checkout)
     assert report.model == MODEL
+
+
+# -- the same recordings, other outputs ----------------------------------------------------------------
+
+
+def test_rerun_stores_what_a_changed_sentence_shows_and_sends_nothing(checkout: Checkout) -> None:
+    with Endpoint() as endpoint:
+        record(base_url=endpoint.url, source=SOURCE, checkout=checkout)
+        recorded, asked = checkout.cassette(NAME).read_bytes(), len(endpoint.requests)
+        book = notebooks.read(checkout.solution(NAME))
+        cell(book, "demo").source += '\nprint("A changed sentence.")'
+        notebooks.write(checkout.solution(NAME), book)
+        assert recording.rerun(checkout=checkout) == [NAME]
+        assert len(endpoint.requests) == asked
+    book = notebooks.read(checkout.solution(NAME))
+    assert cell(book, "demo").outputs[0].text.endswith("My name is Ada.\nA changed sentence.\n")
+    assert checkout.lesson(NAME).read_text(encoding="utf-8") == text_of(make_lesson(book, NAME))
+    assert checkout.cassette(NAME).read_bytes() == recorded
+
+
+def test_rerun_of_a_changed_request_stores_nothing(checkout: Checkout) -> None:
+    with Endpoint() as endpoint:
+        record(base_url=endpoint.url, source=SOURCE, checkout=checkout)
+    book = notebooks.read(checkout.solution(NAME))
+    cell(book, "demo").source = cell(book, "demo").source.replace("My name is Ada.", "My name is Eve.")
+    notebooks.write(checkout.solution(NAME), book)
+    before = state(checkout)
+    with pytest.raises(RecordError, match="demo"):
+        recording.rerun(checkout=checkout)
+    assert state(checkout) == before

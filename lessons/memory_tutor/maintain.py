@@ -50,6 +50,9 @@ def record(
         str | None, typer.Option(help="Of the service, if one cannot have the model.", show_default=False)
     ] = None,
     licence: Annotated[str | None, typer.Option(help="Of the model.", show_default=False)] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Send nothing: keep the recordings, store outputs and lessons.")
+    ] = False,
 ) -> None:
     """Run the solutions against a live endpoint and store recordings, outputs and lessons, or nothing."""
     from rich.console import Console
@@ -70,6 +73,10 @@ def record(
                 tasks[key] = bar.add_task(f"{progress.lesson}, {progress.phase}", total=progress.cells, spent="")
             bar.update(tasks[key], completed=progress.cell, spent=f"{progress.tokens:,} tokens")
 
+        if replay:
+            names = recording.rerun(lessons or (), on_progress=show)
+            bar.console.print("Outputs and lessons are those of the recordings: " + ", ".join(names))
+            return
         done = recording.record(lessons or (), base_url=base_url, model=model, source=source, on_progress=show)
     table = Table(Column("Lesson", no_wrap=True), "Recorded", "Tokens sent", "received", "Cost")
     for each in done:

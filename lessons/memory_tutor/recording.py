@@ -194,6 +194,35 @@ def record(
     return [each.report for each in staged]
 
 
+def rerun(
+    lessons: Sequence[str | int] = (), *, on_progress: OnProgress | None = None, checkout: Checkout | None = None
+) -> list[str]:
+    """Run solutions against the recordings that there are, and store their outputs and the lessons.
+
+    For a change that alters what a notebook shows and nothing that it sends: a message, a picture.
+
+    Args:
+        lessons, on_progress, checkout: as for `record`.
+
+    Returns:
+        The names of the lessons.
+
+    Raises:
+        RecordError: a cell failed, or sent what is not recorded. Nothing was stored.
+        CheckoutError, LintError, NotebookError: as for `record`.
+    """
+    checkout = checkout or Checkout.here()
+    names = [checkout.find(lesson) for lesson in lessons] or checkout.names()
+    solutions = {name: read(checkout.solution(name)) for name in checkout.names()}
+    lint.check(checkout, solutions)
+    files: dict[Path, str] = {}
+    for name in names:
+        run = _Run(checkout, name, solutions[name], {}, Source(), checkout.cassettes, on_progress)
+        files |= _files(checkout, name, run.replay()[0])
+    notebooks.replace_all(files)
+    return names
+
+
 def _settings(base_url: str | None, model: str | None) -> dict[str, str]:
     """The SDK's environment variables for the live run.
 
@@ -221,9 +250,14 @@ def _store(checkout: Checkout, staged: list[_Staged], staging: Path) -> None:
     for each in staged:
         name = each.report.lesson
         files[checkout.cassette(name)] = (staging / f"{name}.yaml").read_text(encoding="utf-8")
-        files[checkout.solution(name)] = text_of(each.notebook)
-        files[checkout.lesson(name)] = text_of(authoring.make_lesson(each.notebook, name))
+        files |= _files(checkout, name, each.notebook)
     notebooks.replace_all(files)
+
+
+def _files(checkout: Checkout, name: str, notebook: Any) -> dict[Path, str]:
+    """What is stored of a solution that has run: itself, and the lesson made from it."""
+    lesson = authoring.make_lesson(notebook, name)
+    return {checkout.solution(name): text_of(notebook), checkout.lesson(name): text_of(lesson)}
 
 
 class _Run:
@@ -269,12 +303,12 @@ class _Run:
             raise RecordError(problem)
         recording = Recording(self._with_provenance(_load(self.file)), self._metadata(_load(self.file)))
         cassette.save(self.file, recording)
-        notebook, usage = self._replay()
+        notebook, usage = self.replay()
         used = [each for number, each in enumerate(recording.interactions) if usage.uses[self.name, number]]
         if len(used) < len(recording.interactions):
             recording = Recording(used, recording.metadata)
             cassette.save(self.file, recording)
-            notebook, _ = self._replay()
+            notebook, _ = self.replay()
         return _Staged(self._report(recording), notebook)
 
     def _live(self) -> str | None:
@@ -300,12 +334,17 @@ class _Run:
                 counted.unlink(missing_ok=True)
         return None
 
-    def _replay(self) -> tuple[Any, audit.Usage]:
+    def replay(self) -> tuple[Any, audit.Usage]:
+        """Run the solution against the staged cassette: the notebook with its outputs, and what it used.
+
+        Raises:
+            RecordError: a cell failed, or a request is not recorded.
+        """
         notebook, usage = copy.deepcopy(self.solution), audit.Usage()
         after = self._after("replay", notebook, lambda: self.spent.tokens)
         audit.replay(notebook, self.name, usage, self.staging, after)
         if missing := usage.missing.get(self.name):
-            raise RecordError(f"{missing[0]} It was when it was recorded: it differs at each run.\nNothing was stored.")
+            raise RecordError(f"{missing[0]} A request that differs at each run cannot be recorded.")
         return notebook, usage
 
     def _after(self, phase: str, notebook: Any, tokens: Callable[[], int]) -> notebooks.OnCell:
