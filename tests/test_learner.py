@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from memory_tutor import replay
 from memory_tutor.cassette import Request, Response
@@ -641,6 +643,11 @@ def test_a_failed_check_in_a_callback_ends_the_check(learner: Learner) -> None:
     assert learner.call("echo", 1).value == 1
 
 
+def test_a_callback_that_returns_what_cannot_cross_is_the_checks_fault(learner: Learner) -> None:
+    with pytest.raises(TypeError, match="not a set"):
+        learner.call("catch", learner.callback(lambda: {1}))
+
+
 def test_a_callback_may_call_the_learners_code(learner: Learner) -> None:
     counter = learner.call("make_counter", keep=True).handle
 
@@ -870,6 +877,25 @@ def test_the_transcript_and_the_tape_see_nothing_of_a_check(monkeypatch: pytest.
     assert len(tape.transcript) == 0
     namespace = notebook([*CELLS[:1], CELLS[7]])
     assert "No recording" in namespace["ask_safely"]("x")[2]
+
+
+def test_in_a_real_kernel() -> None:
+    """A check's calls, their limit and what is left behind, where ipykernel handles interrupts its own way."""
+    sources = [
+        "import signal\nfrom memory_tutor.learner import KernelLearner",
+        "STORE = []\ndef put(x):\n    print('hidden')\n    STORE.append(x)\n    return STORE\n"
+        "def nap():\n    import time\n    time.sleep(60)",
+        "learner = KernelLearner(get_ipython().user_ns)\n"
+        "before = signal.getsignal(signal.SIGINT)\n"
+        "print(learner.call('put', 1).value, learner.fresh(['put']).call('put', 2).value)\n"
+        "print(learner.call('nap', seconds=0.5).exception.line)\n"
+        "print(signal.getsignal(signal.SIGINT) is before)",
+        "import asyncio\nawait asyncio.sleep(0)\nprint('still here')",
+    ]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    done = NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=60, kernel_name="python3").execute()
+    printed = "".join(output["text"] for cell in done.cells for output in cell.outputs if output["name"] == "stdout")
+    assert printed == "[1] [2]\ntime.sleep(60)\nTrue\nstill here\n"
 
 
 # -- the process alone -------------------------------------------------------------------------------

@@ -38,9 +38,9 @@ lesson.predict(
 lesson.predict(
     "cost_growth",
     choices={
-        "a": "About twice as many: there is twice as much text",
-        "b": "Less than twice: the system message is paid for once",
-        "c": "Nearly four times as many",
+        "a": "About twice as large: there is twice as much text",
+        "b": "Less than twice as large: the system message is paid for once",
+        "c": "Nearly four times as large",
     },
     right="c",
     why={
