@@ -1,4 +1,4 @@
-"""Pictures drawn as SVG, each with its numbers as a text table beside it."""
+"""Pictures drawn as SVG, with the same facts as text beside them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from html import escape
 
 Row = tuple[str, float]
 
-WIDTH, ROW, LABEL, VALUE = 560, 22, 130, 70  # pixels of the drawing
+#: The longest bar and the height of each, in pixels.
+WIDTH, HEIGHT = 360, 14
 
 
 class Chart:
-    """Horizontal bars, one a row. In a notebook a picture and its table; in plain text the table with bars.
+    """Horizontal bars: a table of labels, bars and numbers.
 
-    The bars take the colour of the text around them, so they show on light and dark pages.
+    The bars alone are a picture. Where a page shows none, as JupyterLab does in a notebook that it does not
+    trust, the labels and numbers are still a table. The bars take the colour of the text around them, so
+    they show on light and dark pages.
 
     Args:
         title: what there is to see, in a sentence.
@@ -40,30 +43,24 @@ class Chart:
         return "\n".join([self.title, *lines])
 
     def _repr_html_(self) -> str:
-        height = ROW * len(self.rows) + 6
-        room = WIDTH - LABEL - VALUE
-        bars = []
-        for index, (label, number) in enumerate(self.rows):
-            y = index * ROW + 3
-            width = round(room * self._share(number), 1)
-            bars.append(
-                f'<text x="{LABEL - 8}" y="{y + 15}" text-anchor="end">{escape(label)}</text>'
-                f'<rect x="{LABEL}" y="{y + 2}" width="{width}" height="{ROW - 6}" fill-opacity="0.55"/>'
-                f'<text x="{LABEL + width + 6}" y="{y + 15}">{_number(number)}</text>'
-            )
-        cells = "".join(
-            f'<tr><td style="text-align:left">{escape(label)}</td>'
-            f'<td style="text-align:right">{_number(number)}</td></tr>'
+        left, right = ' style="text-align:left"', ' style="text-align:right"'
+        rows = "".join(
+            f'<tr><th scope="row"{left}>{escape(label)}</th><td{left}>{self._bar(label, number)}</td>'
+            f"<td{right}>{_number(number)}</td></tr>"
             for label, number in self.rows
         )
-        title = escape(self.title)
         return (
-            f'<figure style="margin:0"><figcaption><b>{title}</b></figcaption>'
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-            f'style="max-width:100%;height:auto;color:inherit" fill="currentColor" font-size="13">'
-            f"<title>{title}</title>{''.join(bars)}</svg>"
-            f'<details><summary>The numbers</summary><table><thead><tr><th scope="col"></th>'
-            f'<th scope="col">{escape(self.unit)}</th></tr></thead><tbody>{cells}</tbody></table></details></figure>'
+            f'<table><caption{left}><b>{escape(self.title)}</b></caption><thead><tr><th scope="col"></th>'
+            f'<th scope="col"></th><th scope="col"{right}>{escape(self.unit)}</th></tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    def _bar(self, label: str, number: float) -> str:
+        name = escape(f"{label}: {_number(number)} {self.unit}".strip())
+        width = round(WIDTH * self._share(number), 1)
+        return (
+            f'<svg role="img" aria-label="{name}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            f'fill="currentColor"><rect width="{width}" height="{HEIGHT}" fill-opacity="0.55"/></svg>'
         )
 
 
