@@ -460,3 +460,23 @@ def test_without_a_recording_the_lesson_says_so(run: Any, mine: Path) -> None:
     told = run("check", "1")
     assert told.code == 0
     assert "01_loud.yaml" in told.out
+
+
+def test_a_narrow_terminal_loses_nothing(run: Any, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for command in ("progress", "check"):
+        ran = run(command)
+        assert ran.code == 0 and "…" not in ran.out
+        assert all(len(line) <= 40 for line in ran.out.splitlines() if line[:1] in "│┃")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder that is in use stays there")
+def test_a_current_folder_that_is_gone_is_told_in_a_sentence(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_course: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = run("start", "--no-browser")
+    assert ran.code == 1 and "The folder that you are in is gone" in ran.err

@@ -459,6 +459,15 @@ def test_a_repr_that_never_ends_is_the_time_limit(learner: Learner) -> None:
 # -- what is not there -------------------------------------------------------------------------------
 
 
+def test_input_that_nobody_answers_is_an_error_and_no_stub() -> None:
+    # What ipykernel raises where there is no keyboard is a NotImplementedError.
+    cell = "class StdinNotImplementedError(NotImplementedError): pass\ndef ask():\n    raise StdinNotImplementedError"
+    namespace: dict[str, Any] = {}
+    exec(cell, namespace)
+    outcome = KernelLearner(namespace).call("ask")
+    assert outcome.exception is not None and outcome.exception.name == "StdinNotImplementedError"
+
+
 def test_not_attempted(learner: Learner) -> None:
     with pytest.raises(NotAttempted, match="`nowhere` is not defined"):
         learner.call("nowhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from types import SimpleNamespace
 
@@ -45,7 +46,26 @@ def test_a_wrong_key_is_one_line(lesson: str, monkeypatch: pytest.MonkeyPatch) -
     assert "wrong" not in caught.value.message and len(caught.value.message.splitlines()) == 1
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/v1", "nonsense", "ftp://127.0.0.1:{port}"])
+@pytest.mark.parametrize("key", ["sk-secret\n", " sk-secret", "\u201csk-secret\u201d", "sk-se\x00cret"])
+def test_a_key_with_odd_characters_is_one_line_that_does_not_show_it(
+    lesson: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Endpoint() as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_API_KEY": key})
+        with pytest.raises(live.LiveError, match="Set the key again") as caught:
+            memory_tutor.start(lesson, mode="live")
+        assert not endpoint.requests
+    assert "secret" not in caught.value.message and len(caught.value.message.splitlines()) == 1
+
+
+def test_an_address_that_is_none_needs_a_key_first(lesson: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://[::1/v1")
+    with pytest.raises(live.LiveError, match="OPENAI_API_KEY is not set"):
+        memory_tutor.start(lesson, mode="live")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/v1", "nonsense", "ftp://127.0.0.1:{port}", "http://[::1/v1"])
 def test_a_wrong_base_url_is_one_line(lesson: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]  # free again, and nobody listens, when the block ends

@@ -49,6 +49,8 @@ def explained(*messages: dict[str, Any], **parameters: Any) -> str:
         ("What's my name?\n", "only spaces or line breaks differ"),
         ("what's my name?", "only capital letters differ"),
         ("What's my name", "only punctuation differs"),
+        ("What's my name\u037e", "only punctuation differs"),
+        ("What's my na\uff4de?", "they look alike"),
     ],
 )
 def test_a_small_difference_is_named(content: str, reason: str) -> None:
@@ -88,6 +90,25 @@ def test_another_role_and_a_content_that_is_none() -> None:
     assert 'role: you sent "assistant", recorded is "user"' in text
     text = explained(SYSTEM, SAM, {"role": "assistant", "content": None}, ASK)
     assert "content: you sent null" in text
+
+
+def test_a_key_without_a_value_is_a_difference_that_is_named() -> None:
+    # As when `message.model_dump()` is appended in place of role and content.
+    text = explained(SYSTEM, SAM, {**HELLO, "refusal": None, "tool_calls": None}, ASK)
+    assert "message 2  assistant: differs" in text
+    assert "refusal: you sent null, recorded is nothing" in text
+    text = explained(SYSTEM, {"role": "user"})
+    assert 'content: you sent nothing, recorded is "My name is Sam"' in text
+
+
+def test_names_of_any_length_are_shortened() -> None:
+    message = {"role": "r" * 300, "content": "My name is Sam", "k" * 300: 1}
+    assert "k…: you sent 1" in explained(SYSTEM, message, **{"p" * 300: 1, "two\nlines": 2})
+
+
+def test_what_is_shown_of_a_text_is_what_was_written() -> None:
+    text = explained(SYSTEM, {"role": "user", "content": 'I\'m "Sam"\x1b[2J'})
+    assert 'you sent     I\'m "Sam"\\x1b[2J' in text
 
 
 def test_another_address() -> None:

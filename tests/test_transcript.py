@@ -90,10 +90,23 @@ def test_usage_of_a_stream_and_of_a_response_has_one_name() -> None:
     assert Call(1, chat(SAM), stream).usage == {"prompt_tokens": 4, "completion_tokens": 2}
 
 
-@pytest.mark.parametrize("message", [None, 3, "text", {}, {"role": None, "content": [{"text": "a"}, 3]}])
+@pytest.mark.parametrize(
+    "message",
+    [
+        None, 3, "text", {}, {"role": None, "content": [{"text": "a"}, 3]},
+        {"tool_calls": {"a": 1}}, {"tool_calls": 3}, {"tool_calls": [None, {"function": "x"}]},
+    ],
+)  # fmt: skip
 def test_odd_messages_are_shown(message: Any) -> None:
     call = Call(1, chat(message))
     assert repr(call) and call._repr_html_()
+
+
+def test_what_would_move_the_cursor_or_cannot_be_stored_is_escaped() -> None:
+    call = Call(1, chat({"role": "user\r", "content": "a\rb\x1b[2J\x00\u2028c\ud83d 👩\u200d👧\tend"}))
+    for text in (repr(call), call._repr_html_()):
+        assert r"a\rb\x1b[2J\x00\u2028c\ud83d 👩" in text and "\u200d👧\\tend" in text
+        assert text.encode("utf-8") and not set(text) & {"\r", "\x1b", "\x00", "\u2028"}
 
 
 def test_a_chart_has_bars_with_names_and_its_numbers_as_text() -> None:

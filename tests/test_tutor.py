@@ -11,6 +11,7 @@ import pytest
 import memory_tutor
 from memory_tutor import notebooks, solutions
 from memory_tutor.course import CourseError
+from memory_tutor.errors import TutorError
 from memory_tutor.progress import MARKER, Progress
 
 LESSON = "01_stateless_calls"
@@ -192,3 +193,40 @@ def test_a_prediction_is_kept_and_never_in_the_way(tutor: Any, capsys: Any) -> N
 def test_a_wrong_name_suggests_the_nearest(tutor: Any, call: Any, nearest: str) -> None:
     with pytest.raises(CourseError, match=nearest):
         call(tutor)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["ask"], len])
+def test_what_is_no_name_is_told_in_a_sentence(tutor: Any, wrong: Any) -> None:
+    for call in (tutor.check, tutor.hint, tutor.solution, tutor.reference, tutor.predict, tutor.reveal):
+        with pytest.raises(CourseError, match=r'text in quotes, for example "(ask|second_call)"'):
+            call(wrong)
+
+
+def test_a_function_in_place_of_its_name_is_named(tutor: Any) -> None:
+    def count_context() -> None: ...
+
+    with pytest.raises(CourseError, match='for example "count_context"'):
+        tutor.check(count_context)
+    with pytest.raises(CourseError) as caught:
+        tutor.check("x" * 3000)
+    assert len(caught.value.message) < 300
+
+
+def test_a_start_that_is_interrupted_leaves_nothing_open(tutor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from openai import OpenAI
+
+    from memory_tutor import cassette, replay
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cassette, "load", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        memory_tutor.start(LESSON)
+    with pytest.raises(replay.Blocked, match="Run the set-up cell again"):
+        OpenAI().models.list()
+
+
+def test_a_mode_that_is_no_text(tutor: Any) -> None:
+    with pytest.raises(TutorError, match="no mode '3'"):
+        memory_tutor.start(LESSON, mode=3)  # type: ignore[arg-type]

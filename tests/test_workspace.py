@@ -393,3 +393,18 @@ def test_an_exercise_of_a_lesson_that_is_not_copied(folder: Path) -> None:
     workspace.notebook(folder, NAMES[0]).unlink()
     with pytest.raises(WorkspaceError, match="To copy it: memory-tutor start"):
         resetting.reset_exercise(folder, NAMES[0], "shout")
+
+
+def test_an_exercise_is_reset_beside_half_a_character(folder: Path) -> None:
+    file = folder / f"{NAMES[0]}.ipynb"
+    book = json.loads(file.read_text(encoding="utf-8"))
+    book["cells"][0]["source"] = ["\ud800"]
+    file.write_text(json.dumps(book), encoding="utf-8")
+    resetting.reset_exercise(folder, NAMES[0], "shout")
+    assert workspace.read_notebook(file).cells[0].source == "\ud800"
+
+
+def test_a_name_that_stands_for_no_folder_is_told_in_a_sentence(tmp_path: Path) -> None:
+    for call in (workspace.make, workspace.find):
+        with pytest.raises(WorkspaceError, match="Name another one"):
+            call(Path("~nobody_of_this_name/lessons"))

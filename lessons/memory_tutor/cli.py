@@ -16,6 +16,7 @@ from memory_tutor.errors import TutorError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Column
 
     from memory_tutor.headless import Report
 
@@ -67,6 +68,8 @@ def sentence(error: OSError) -> str:
         return f"The disk is full{where}. Your notebooks are as they were. Make room, then try again."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"This may not be read or written{where}. Use a folder that is yours, for example in your home folder."
+    if error.errno == errno.ENOENT and not error.filename:  # os.getcwd names no file
+        return "The folder that you are in is gone. Go to another one (cd), then try again."
     return f"{error.strerror or error}{where}."
 
 
@@ -193,7 +196,7 @@ def _print_reports(reports: list[Report]) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(Column("Exercise", no_wrap=True), Column("Points", no_wrap=True), "Message", show_lines=True)
+    table = Table(*_folded("Exercise"), Column("Points", no_wrap=True), *_folded("Message"), show_lines=True)
     for report in reports:
         table.add_section()
         table.add_row(Text(report.lesson, style="bold"), f"{report.points} of {report.of}", Text(report.problem))
@@ -224,14 +227,14 @@ def hint(
 @app.command()
 def progress(folder: FolderOption = None) -> None:
     """Show how far you are in each lesson."""
-    from rich.table import Column, Table
+    from rich.table import Table
 
     from memory_tutor import workspace
     from memory_tutor.progress import Progress
 
     done = Progress(workspace.find(folder))
     rows = done.summary()
-    table = Table(Column("Lesson", no_wrap=True), "Points", "Exercises passed", "Predictions made")
+    table = Table(*_folded("Lesson", "Points", "Exercises passed", "Predictions made"))
     for row in rows:
         table.add_row(
             row.lesson,
@@ -274,6 +277,13 @@ def reset(
         cells = ", ".join(map(str, made.also_defined))
         print(f"{name} is also defined in cell {cells} of the notebook, and the last one counts: delete it there.")
     print("If the notebook is open in JupyterLab: File, Reload Notebook from Disk.")
+
+
+def _folded(*names: str) -> list[Column]:
+    """Columns that lose nothing in a narrow terminal: a word that is too long goes on in the next line."""
+    from rich.table import Column
+
+    return [Column(name, overflow="fold") for name in names]
 
 
 def _console(*, stderr: bool = False) -> Console:

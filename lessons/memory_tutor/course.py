@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -74,6 +75,26 @@ def find_lesson(text: str | int) -> str:
         if wanted in (name, title) or (wanted.isascii() and wanted.isdigit() and int(wanted) == int(number)):
             return name
     raise CourseError(f"There is no lesson {text!r}. {suggest(wanted, names)}")
+
+
+def unknown(kind: str, wanted: object, names: Iterable[str]) -> CourseError:
+    """The error for a name that there is not; it suggests what was probably meant.
+
+    Args:
+        kind: of the thing, "exercise".
+        wanted: what stands for the name; a learner may have passed the function itself, or anything.
+        names: that there are.
+    """
+    if isinstance(wanted, str):
+        return CourseError(f"There is no {kind} {shown(wanted)}. {suggest(wanted, list(names))}")
+    name = getattr(wanted, "__name__", None)
+    meant = name if isinstance(name, str) and name in names else next(iter(names), "")
+    return CourseError(f'The {kind} is named by a text in quotes, for example "{meant}".')
+
+
+def shown(text: str) -> str:
+    """A name in quotes, shortened."""
+    return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
 def suggest(wanted: str, names: list[str]) -> str:

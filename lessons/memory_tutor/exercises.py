@@ -120,9 +120,7 @@ class Lesson:
     def points(self) -> int:
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(
-        self, *, points: int, hints: Sequence[str], another_way: str = ""
-    ) -> Callable[[Check], Exercise]:
+    def exercise(self, *, points: int, hints: Sequence[str], another_way: str = "") -> Callable[[Check], Exercise]:
         """Make the decorated check an exercise of this lesson, under the function's name."""
 
         def register(check: Check) -> Exercise:
@@ -138,9 +136,7 @@ class Lesson:
     def predict(self, name: str, *, choices: Mapping[str, str], right: str, why: Mapping[str, str]) -> None:
         """Add a prediction to this lesson."""
         if right not in choices or set(why) != set(choices):
-            raise ValueError(
-                f"Prediction {name!r}: `right` and `why` must speak of the choices {list(choices)}."
-            )
+            raise ValueError(f"Prediction {name!r}: `right` and `why` must speak of the choices {list(choices)}.")
         if name in self.predictions:
             raise ValueError(f"{self.name} has two predictions named {name!r}.")
         self.predictions[name] = Prediction(name, choices, right, why)
@@ -202,6 +198,4 @@ def run_check(exercise: Exercise, learner: Learner) -> Result:
 
 
 def _result(exercise: Exercise, status: Status, points: int, message: str) -> Result:
-    return Result(
-        exercise.name, status, points, exercise.points, f"{WORD[status]} {exercise.name}: {message}"
-    )
+    return Result(exercise.name, status, points, exercise.points, f"{WORD[status]} {exercise.name}: {message}")

@@ -28,8 +28,8 @@ def base_url() -> str:
 
 def is_loopback(url: str) -> bool:
     """Whether a URL names this machine."""
-    host = urlsplit(url).hostname or ""
     try:
+        host = urlsplit(url).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
@@ -48,6 +48,7 @@ def check_endpoint(mode: str, model: str) -> list[str]:
     Raises:
         LiveError: no key and not this machine; a key that is refused; nothing answers.
     """
+    import httpx2
     import openai
 
     url = base_url()
@@ -56,6 +57,12 @@ def check_endpoint(mode: str, model: str) -> list[str]:
         raise LiveError(
             f"Mode {mode!r} asks {url}, and OPENAI_API_KEY is not set: nothing was sent.\n"
             'Set the key, or set OPENAI_BASE_URL to a model on this machine, or use mode="replay".'
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        # Said here, since the error of the HTTP client would show the key.
+        raise LiveError(
+            "OPENAI_API_KEY holds what no key holds: a space, a line break or a typographic quote. "
+            "Nothing was sent. Set the key again."
         )
     try:
         client = openai.OpenAI(api_key=key, base_url=url, max_retries=0, timeout=PATIENCE)
@@ -66,7 +73,7 @@ def check_endpoint(mode: str, model: str) -> list[str]:
         ) from None
     except openai.APIStatusError:
         return []  # an endpoint need not list its models
-    except (openai.APIConnectionError, ValueError) as error:
+    except (openai.APIConnectionError, httpx2.InvalidURL, ValueError) as error:
         reason = error.__cause__ or error
         raise LiveError(f"Nothing answers at {url} ({reason}). Check OPENAI_BASE_URL.") from None
     except openai.OpenAIError:

@@ -6,6 +6,7 @@ import difflib
 import heapq
 import json
 import operator
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,15 @@ ALIGNED = 40
 
 Message = Any
 Pair = tuple[Message | None, Message | None]
+
+
+@dataclass(frozen=True)
+class _Absent:
+    def __str__(self) -> str:
+        return "nothing"
+
+
+ABSENT = _Absent()
 
 
 def explain(request: Request, recording: Recording, name: str) -> str:
@@ -169,7 +179,7 @@ def _distance(one: Message, other: Message) -> float:
 
 
 def _role(message: Message) -> str:
-    return str(message.get("role", "?")) if isinstance(message, dict) else "?"
+    return preview(str(message.get("role", "?")), 20) if isinstance(message, dict) else "?"
 
 
 def _quote(message: Message) -> str:
@@ -182,9 +192,10 @@ def _difference(mine: Message, recorded: Message) -> Iterator[str]:
         yield f"you sent {preview(str(mine), 24)!r}, recorded is {preview(str(recorded), 24)!r}"
         return
     for key in sorted({*mine, *recorded} - {"content"}):
-        if mine.get(key) != recorded.get(key):
-            yield f"{key}: you sent {_short(mine.get(key))}, recorded is {_short(recorded.get(key))}"
-    one, other = mine.get("content"), recorded.get("content")
+        one, other = mine.get(key, ABSENT), recorded.get(key, ABSENT)
+        if one != other:
+            yield f"{preview(key, 20)}: you sent {_short(one)}, recorded is {_short(other)}"
+    one, other = mine.get("content", ABSENT), recorded.get("content", ABSENT)
     if one == other:
         return
     if not isinstance(one, str) or not isinstance(other, str):
@@ -201,7 +212,8 @@ def _around(text: str, at: int) -> str:
     """The text around the place where it differs, on one line."""
     begin = max(0, at - 20)
     piece = text[begin : at + 30]
-    return ("…" if begin else "") + repr(piece)[1:-1] + ("…" if at + 30 < len(text) else "")
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in piece)
+    return ("…" if begin else "") + shown + ("…" if at + 30 < len(text) else "")
 
 
 CURLY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})  # noqa: RUF001
@@ -215,21 +227,14 @@ def _reason(one: str, other: str) -> str:
         return "only spaces or line breaks differ"
     if one.casefold() == other.casefold():
         return "only capital letters differ"
+    if unicodedata.normalize("NFKC", one) == unicodedata.normalize("NFKC", other):
+        return "they look alike, but some characters are written in another way (Unicode)"
     if [c for c in one if c.isalnum()] == [c for c in other if c.isalnum()]:
         return "only punctuation differs"
     return ""
 
 
 # -- everything but the messages -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Absent:
-    def __str__(self) -> str:
-        return "nothing"
-
-
-ABSENT = _Absent()
 
 
 def _parameters(request: Request) -> dict[str, Any]:
@@ -244,7 +249,7 @@ def _parameter_lines(request: Request, near: Request) -> Iterator[str]:
     for key in sorted({*mine, *theirs}):
         one, other = mine.get(key, ABSENT), theirs.get(key, ABSENT)
         if one != other:
-            yield f"  parameter  {key}: you sent {_short(one)}, recorded is {_short(other)}"
+            yield f"  parameter  {preview(key, 24)}: you sent {_short(one)}, recorded is {_short(other)}"
 
 
 def _short(value: Any) -> str:

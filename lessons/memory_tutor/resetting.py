@@ -63,7 +63,8 @@ def reset_exercise(folder: Path, lesson: str, name: str) -> Reset:
     stub = next(cell for cell in read_notebook(course.path("lessons", lesson)).cells if _answers(cell, name))
     also_defined = _put_back(book, stub, name)
     backup = back_up(folder, file)
-    files.replace(file, text_of(book).encode(), folder / MARKER)
+    # Half a character, which UTF-8 cannot hold, becomes what JSON writes for it.
+    files.replace(file, text_of(book).encode("utf-8", "backslashreplace"), folder / MARKER)
     return Reset(file, backup, [name], also_defined)
 
 

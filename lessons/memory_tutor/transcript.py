@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -12,6 +13,8 @@ from memory_tutor.cassette import Request, Response, endpoint
 
 #: How much of a message a table shows, in characters.
 PREVIEW = 60
+#: Control characters, what breaks a line, and halves of a character.
+UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass
@@ -153,14 +156,24 @@ def content_text(message: Any) -> str:
     content = message.get("content")
     if isinstance(content, list):
         content = " ".join(str(part.get("text", part)) if isinstance(part, dict) else str(part) for part in content)
-    calls = message.get("tool_calls") or []
-    names = ", ".join(str((call.get("function") or {}).get("name")) for call in calls if isinstance(call, dict))
+    names = ", ".join(_tool_names(message.get("tool_calls")))
     return str(content) if content else f"(calls {names})" if names else ""
 
 
+def _tool_names(calls: Any) -> Iterator[str]:
+    """The names of the tools that a message calls; what a learner's code sends may be no list of calls."""
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield str(function.get("name"))
+
+
 def preview(text: str, limit: int = PREVIEW) -> str:
-    """The beginning of a text on one line, at most `limit` characters, "…" where it was cut."""
-    line = text.replace("\n", "⏎")
+    """The beginning of a text on one line, at most `limit` characters, "…" where it was cut.
+
+    What would move a terminal's cursor, or cannot be stored in a notebook (half a character), is escaped.
+    """
+    line = UNSHOWN.sub(lambda found: repr(found[0])[1:-1], text[: limit + 1].replace("\n", "⏎"))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
@@ -177,7 +190,7 @@ def _rows(call: Call) -> list[tuple[str, str, str, str, str]]:
     rows = []
     for index, message in enumerate(call.messages):
         text = content_text(message)
-        role = str(message.get("role") or message.get("type", "?")) if isinstance(message, dict) else "?"
+        role = preview(str(message.get("role") or message.get("type", "?")), 20) if isinstance(message, dict) else "?"
         new = "" if index < call.known else "new"
         rows.append((str(index), role, str(len(text)), new, preview(text)))
     reply = call.reply

@@ -21,6 +21,8 @@ from memory_tutor.transcript import Transcript
 MODEL = "gpt-6-luna"
 #: Failed checks after which a solution is shown without giving up.
 TRIES = 3
+#: Why requests are refused after a start that was interrupted.
+UNFINISHED = "The last memory_tutor.start(…) did not end, so nothing is sent. Run the set-up cell again."
 
 
 class StartError(TutorError):
@@ -29,7 +31,7 @@ class StartError(TutorError):
 
 def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     """Open a lesson's recording for the life of this kernel; see `memory_tutor.start`."""
-    chosen = mode or os.environ.get("MEMORY_TUTOR_MODE") or "replay"
+    chosen = str(mode or "") or os.environ.get("MEMORY_TUTOR_MODE") or "replay"
     model = os.environ.get("OPENAI_MODEL") or MODEL
     if not os.environ.get("OPENAI_API_KEY"):
         # OpenAI() wants one even where nothing is sent.
@@ -43,11 +45,11 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
         # The endpoint is asked before the tape is open: the question belongs to no recording.
         replay.close()
         lines = [] if chosen == "replay" else live.check_endpoint(chosen, model)
-    except TutorError as error:
-        replay.open_blocked(error.message)
+        record_to = os.environ.get("MEMORY_TUTOR_RECORD_TO")
+        tape = replay.open(name, chosen, record_to=Path(record_to) if record_to else None)
+    except BaseException as error:  # an interrupt too: what was open before is closed by now
+        replay.open_blocked(error.message if isinstance(error, TutorError) else UNFINISHED)
         raise
-    record_to = os.environ.get("MEMORY_TUTOR_RECORD_TO")
-    tape = replay.open(name, chosen, record_to=Path(record_to) if record_to else None)
     print("\n".join([_where_from(tape), *lines]))
     return Tutor(name, model, tape)
 
@@ -216,8 +218,8 @@ class Tutor:
 
     def _prediction(self, name: str) -> Any:
         known = {key: value for each in checks.lessons() for key, value in each.predictions.items()}
-        if name not in known:
-            raise course.CourseError(f"There is no prediction {name!r}. {course.suggest(name, list(known))}")
+        if not isinstance(name, str) or name not in known:
+            raise course.unknown("prediction", name, known)
         return known[name]
 
 

@@ -41,7 +41,7 @@ def make(folder: Path) -> Path:
         WorkspaceError: the folder is something else; nothing was changed.
         OSError: it cannot be written.
     """
-    folder = folder.expanduser().resolve()
+    folder = _absolute(folder)
     _refuse_the_courses_own(folder)
     if folder.exists() and not folder.is_dir():
         raise WorkspaceError(f"{folder} is a file. Name a folder: memory-tutor start {DEFAULT}")
@@ -64,8 +64,9 @@ def find(folder: Path | None = None) -> Path:
         WorkspaceError: there is none.
     """
     if folder is not None:
-        if (folder.expanduser() / MARKER).is_dir():
-            return folder.expanduser().resolve()
+        place = _absolute(folder)
+        if (place / MARKER).is_dir():
+            return place
         raise WorkspaceError(
             f"{folder} is not a folder made by memory-tutor. To make it one: memory-tutor start {folder}"
         )
@@ -76,6 +77,18 @@ def find(folder: Path | None = None) -> Path:
             f"name it with --folder, or make one: memory-tutor start {DEFAULT}"
         )
     return found
+
+
+def _absolute(folder: Path) -> Path:
+    """The folder that a name stands for.
+
+    Raises:
+        WorkspaceError: it stands for none.
+    """
+    try:
+        return folder.expanduser().resolve()
+    except RuntimeError as error:  # "~name" of nobody, or (before Python 3.13) links in a circle
+        raise WorkspaceError(f"{folder} is no folder: {str(error).rstrip('.')}. Name another one.") from error
 
 
 def _refuse_the_courses_own(folder: Path) -> None:

@@ -33,6 +33,6 @@ def find_exercise(name: str) -> Exercise:
         CourseError: there is none; the message names the nearest.
     """
     known = {key: exercise for each in lessons() for key, exercise in each.exercises.items()}
-    if name not in known:
-        raise course.CourseError(f"There is no exercise {name!r}. {course.suggest(name, list(known))}")
+    if not isinstance(name, str) or name not in known:
+        raise course.unknown("exercise", name, known)
     return known[name]
