@@ -62,7 +62,7 @@ def test_a_small_difference_is_named(content: str, reason: str) -> None:
 def test_a_reply_that_was_not_appended() -> None:
     text = explained(SYSTEM, SAM, ASK)
     assert "missing    assistant: 'Hello Sam!" in text
-    assert "the reply was not appended" in text
+    assert "perhaps the reply was not appended" in text
     assert "differs" not in text.replace("how it differs", "")
 
 
@@ -74,10 +74,13 @@ def test_one_message_too_many() -> None:
 @pytest.mark.parametrize(
     ("parameters", "line"),
     [
-        ({"temperature": 0.2}, "parameter  temperature: you sent 0.2, recorded is nothing"),
-        ({"stream": True}, "parameter  stream: you sent true, recorded is nothing"),
-        ({"tools": [{"type": "function"}]}, 'parameter  tools: you sent [{"type": "function"}], recorded is nothing'),
-        ({"stop": None}, "parameter  stop: you sent null, recorded is nothing"),
+        ({"temperature": 0.2}, "parameter  temperature: you sent 0.2, the recorded request has none"),
+        ({"stream": True}, "parameter  stream: you sent true, the recorded request has none"),
+        (
+            {"tools": [{"type": "function"}]},
+            'parameter  tools: you sent [{"type": "function"}], the recorded request has none',
+        ),
+        ({"stop": None}, "parameter  stop: you sent null, the recorded request has none"),
     ],
 )
 def test_a_changed_parameter_is_named_and_the_messages_are_the_same(parameters: dict[str, Any], line: str) -> None:
@@ -96,9 +99,9 @@ def test_a_key_without_a_value_is_a_difference_that_is_named() -> None:
     # As when `message.model_dump()` is appended in place of role and content.
     text = explained(SYSTEM, SAM, {**HELLO, "refusal": None, "tool_calls": None}, ASK)
     assert "message 2  assistant: differs" in text
-    assert "refusal: you sent null, recorded is nothing" in text
+    assert "refusal: you sent null, the recorded request has none" in text
     text = explained(SYSTEM, {"role": "user"})
-    assert 'content: you sent nothing, recorded is "My name is Sam"' in text
+    assert 'content: you sent none, recorded is "My name is Sam"' in text
 
 
 def test_names_of_any_length_are_shortened() -> None:

@@ -15,7 +15,9 @@ Edit = list[tuple[str, str]]
 
 REMEMBER: Edit = [("My name is Ada. Reply in", "My name is Ada. Please remember it. Reply in")]
 SECOND = "second = client.chat.completions.create(\n    model=model,"
+FIRST = SECOND.replace("second", "first")
 USER: Edit = [(SECOND, SECOND + ' user="ada",')]
+USER_TWICE: Edit = [*USER, (FIRST, FIRST + ' user="ada",')]
 SAY_AGAIN: Edit = [('"What is my name?"', '"My name is Ada. What is my name?"')]
 
 GRACE = '    {"role": "assistant", "content": "Your name is Grace."},\n'
@@ -39,8 +41,9 @@ ONE, TWO = "01_stateless_calls", "02_manual_history"
 EDITS: list[tuple[str, str, list[Edit]]] = [
     *[
         (ONE, "second-call-try", list(some))
+        for user in (USER, USER_TWICE)
         for number in (1, 2, 3)
-        for some in combinations([REMEMBER, USER, SAY_AGAIN], number)
+        for some in combinations([REMEMBER, user, SAY_AGAIN], number)
     ],
     (ONE, "made-up-reply-try", [[(GRACE, "")]]),
     (ONE, "made-up-reply-try", [[("Your name is Grace.", "Nice to meet you, Grace.")]]),
@@ -54,6 +57,7 @@ EDITS: list[tuple[str, str, list[Edit]]] = [
     (TWO, "second-request-try", [FORGET, GO_ON]),
     (TWO, "second-request-try", [GO_ON, [(HISTORY, ""), (":\n", ":\n    " + HISTORY)]]),
     (TWO, "system-message-try", [[(ASK_SAM, f"history[0] = {FRENCH}\n{ASK_SAM}")]]),
+    (TWO, "system-message-try", [[(ASK_SAM, f"del history[0]\n{ASK_SAM}")]]),
     (
         TWO,
         "system-message-try",

@@ -58,7 +58,11 @@ def test_length_index_slice_and_nothing() -> None:
     transcript = two_calls()
     assert len(transcript) == 2 and transcript[-1].number == 2
     assert [call.number for call in transcript[1:]] == [2]
-    assert repr(Transcript()) == "No requests yet." and "No requests" in Transcript()._repr_html_()
+    assert repr(Transcript()) == "No requests have been made yet." and "No requests" in Transcript()._repr_html_()
+    with pytest.raises(IndexError, match=r"There is no request \[-1\]. No requests have been made yet."):
+        Transcript()[-1]
+    with pytest.raises(IndexError, match="There are 2 so far"):
+        transcript[2]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import json
 import operator
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from memory_tutor.cassette import Recording, Request, endpoint
@@ -25,13 +24,8 @@ Message = Any
 Pair = tuple[Message | None, Message | None]
 
 
-@dataclass(frozen=True)
-class _Absent:
-    def __str__(self) -> str:
-        return "nothing"
-
-
-ABSENT = _Absent()
+#: Stands for what a message or a request does not have, which is not the same as null.
+ABSENT = object()
 
 
 def explain(request: Request, recording: Recording, name: str) -> str:
@@ -127,7 +121,7 @@ def _message_lines(request: Request, near: Request) -> Iterator[str]:
             assert recorded is not None
             yield f"  missing    {_role(recorded)}: {_quote(recorded)} is in the recorded request only"
             if _role(recorded) == "assistant":
-                yield "             the reply was not appended to the history"
+                yield "             perhaps the reply was not appended to the history"
             continue
         label = f"message {position}"
         position += 1
@@ -194,12 +188,12 @@ def _difference(mine: Message, recorded: Message) -> Iterator[str]:
     for key in sorted({*mine, *recorded} - {"content"}):
         one, other = mine.get(key, ABSENT), recorded.get(key, ABSENT)
         if one != other:
-            yield f"{preview(key, 20)}: you sent {_short(one)}, recorded is {_short(other)}"
+            yield f"{preview(key, 20)}: {_sides(one, other)}"
     one, other = mine.get("content", ABSENT), recorded.get("content", ABSENT)
     if one == other:
         return
     if not isinstance(one, str) or not isinstance(other, str):
-        yield f"content: you sent {_short(one)}, recorded is {_short(other)}"
+        yield f"content: {_sides(one, other)}"
         return
     at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     yield f"you sent     {_around(one, at)}"
@@ -249,10 +243,15 @@ def _parameter_lines(request: Request, near: Request) -> Iterator[str]:
     for key in sorted({*mine, *theirs}):
         one, other = mine.get(key, ABSENT), theirs.get(key, ABSENT)
         if one != other:
-            yield f"  parameter  {preview(key, 24)}: you sent {_short(one)}, recorded is {_short(other)}"
+            yield f"  parameter  {preview(key, 24)}: {_sides(one, other)}"
+
+
+def _sides(one: Any, other: Any) -> str:
+    """What was sent and what is recorded, where they differ."""
+    sent = "you sent none" if one is ABSENT else f"you sent {_short(one)}"
+    recorded = "the recorded request has none" if other is ABSENT else f"recorded is {_short(other)}"
+    return f"{sent}, {recorded}"
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, _Absent):
-        return str(value)
     return preview(json.dumps(value, ensure_ascii=False), 28)

@@ -10,9 +10,12 @@ from html import escape
 from typing import Any, overload
 
 from memory_tutor.cassette import Request, Response, endpoint
+from memory_tutor.errors import TutorError
 
 #: How much of a message a table shows, in characters.
 PREVIEW = 60
+#: What a table of no requests says.
+EMPTY = "No requests have been made yet."
 #: Control characters, what breaks a line, and halves of a character.
 UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -81,6 +84,10 @@ class Call:
         return _html([self])
 
 
+class NoSuchRequest(TutorError, IndexError):
+    """The transcript was asked for a request that has not been made."""
+
+
 class Transcript:
     """The requests of this kernel, in order: `transcript[-1]`, `transcript[-2:]`, `len(transcript)`.
 
@@ -108,7 +115,13 @@ class Transcript:
     @overload
     def __getitem__(self, which: slice) -> Transcript: ...
     def __getitem__(self, which: int | slice) -> Call | Transcript:
-        return Transcript(self._calls[which]) if isinstance(which, slice) else self._calls[which]
+        if isinstance(which, slice):
+            return Transcript(self._calls[which])
+        try:
+            return self._calls[which]
+        except IndexError:
+            made = f"There are {len(self)} so far." if self._calls else EMPTY
+            raise NoSuchRequest(f"There is no request [{which}]. {made}") from None
 
     def __repr__(self) -> str:
         return _plain(self._calls)
@@ -209,9 +222,6 @@ def _foot(call: Call) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-EMPTY = "No requests yet."
 
 
 def _plain(calls: list[Call]) -> str:
