@@ -222,11 +222,13 @@ def _once_it_listens(address: str) -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are told apart on POSIX only")
-def test_jupyterlab_opens_with_a_token_and_without_news_and_ends_when_asked(home: Path) -> None:
+@pytest.mark.parametrize("before", ["", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"])
+def test_jupyterlab_opens_with_a_token_and_without_news_and_ends_when_asked(home: Path, before: str) -> None:
     folder = workspace.make(home / "mine")
     workspace.copy_lessons(folder)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom memory_tutor import launch\n"
+        # A script in the background has what it starts ignore the interrupt.
+        f"{before}\nimport sys\nfrom pathlib import Path\nfrom memory_tutor import launch\n"
         f"sys.exit(launch.open_lab(Path({str(folder)!r}), '01_loud', browser=False))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as started:
@@ -245,12 +247,16 @@ def test_jupyterlab_opens_with_a_token_and_without_news_and_ends_when_asked(home
             assert {entry["name"] for entry in listed["content"]} == {"01_loud.ipynb", "02_quiet.ipynb"}
             # To this process alone, as `kill` does it; a terminal's Ctrl-C goes the same way.
             started.send_signal(signal.SIGINT)
-            started.stderr.read()
-            assert started.wait() == 0
+            started.communicate(timeout=60)
+            assert started.returncode == 0
             with pytest.raises(urllib.error.URLError):
                 urllib.request.urlopen(server)
         finally:
             started.terminate()
+            try:
+                started.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                started.kill()
 
 
 # -- hint, progress, reset -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,13 @@ def test_points_and_minutes_in_the_syllabus_are_those_of_the_lesson(name: str) -
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     for number in (lesson.level, lesson.minutes, lesson.points):
         assert str(number) in cells, f"{number} is not in {row}"
+
+
+@pytest.mark.parametrize("name", ["README.md", ".github/CONTRIBUTING.md", "lessons/README.md", "cassettes/README.md"])
+def test_every_link_in_the_pages_leads_to_a_file(name: str) -> None:
+    page = Checkout.here().root / name
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_nothing_but_the_course_stands_at_the_top() -> None:

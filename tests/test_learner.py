@@ -471,7 +471,7 @@ def test_input_that_nobody_answers_is_an_error_and_no_stub() -> None:
 def test_not_attempted(learner: Learner) -> None:
     with pytest.raises(NotAttempted, match="`nowhere` is not defined"):
         learner.call("nowhere")
-    with pytest.raises(NotAttempted, match="`stub` still raises NotImplementedError"):
+    with pytest.raises(NotAttempted, match="`stub` is waiting for your code"):
         learner.call("stub", "text")
     with pytest.raises(NotAttempted, match="`a_number` is 3 here, not a function"):
         learner.call("a_number")

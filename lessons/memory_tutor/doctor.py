@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from memory_tutor import checks, course, launch
 from memory_tutor.errors import TutorError
 from memory_tutor.progress import MARKER, find_folder
+from memory_tutor.workspace import DEFAULT
 
 #: Seconds that a kernel may take to start, or to answer; a slow disk needs many, a healthy one two.
 PATIENCE = 60.0
@@ -246,7 +247,7 @@ def _ask(client: Any, code: str) -> Any:
 def _writable_folder() -> Finding:
     what = "Folder"
     try:
-        folder = find_folder()
+        folder = find_folder() or find_folder(DEFAULT)
         place = folder / MARKER if folder else Path.cwd()
         with tempfile.TemporaryFile(dir=place) as file:
             file.write(b"x" * 4096)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from memory_tutor.progress import MARKER
 
 #: The plugin that asks about news at the first start and looks for updates on the web.
 ANNOUNCEMENTS = "@jupyterlab/apputils-extension:announcements"
+#: Seconds that Jupyter has to end its kernels before a second request to end is passed on.
+PATIENCE = 5.0
 
 
 def open_lab(folder: Path, lesson: str, *, browser: bool) -> int:
@@ -41,20 +44,23 @@ def open_lab(folder: Path, lesson: str, *, browser: bool) -> int:
     _write_settings(folder)
     own_group = None if sys.platform == "win32" else 0
     with (
+        # Before Jupyter is started: signals that are handled here are not ignored there, even where a script
+        # in the background has this process ignore them.
+        _ends_as_interrupts(),
         # Apart from the terminal, so that Jupyter gets one signal, ours: a second one during its
         # shutdown would end it at once and leave its kernels behind.
         subprocess.Popen(command(folder, lesson, browser), env=environment(folder), process_group=own_group) as jupyter,
-        _ends_as_interrupts(),
     ):
-        asked = False
+        asked: float | None = None
         while True:
             try:
                 code = jupyter.wait()
                 return code if code >= 0 else 128 - code
             except KeyboardInterrupt:
-                if not asked and sys.platform != "win32":
-                    jupyter.send_signal(signal.SIGINT)
-                asked = True
+                now = time.monotonic()
+                if sys.platform != "win32" and (asked is None or now - asked > PATIENCE):
+                    jupyter.send_signal(signal.SIGINT if asked is None else signal.SIGTERM)
+                    asked = now
 
 
 def command(folder: Path, lesson: str, browser: bool) -> list[str]:
@@ -74,6 +80,9 @@ def command(folder: Path, lesson: str, browser: bool) -> list[str]:
         f"--ServerApp.open_browser={browser}",
         "--Application.log_level=ERROR",
     ]
+    if sys.platform != "win32":
+        # Sockets in a folder of the user's own: over TCP, each kernel warns that others could listen.
+        line.append("--KernelManager.transport=ipc")
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container, where Jupyter would refuse
         line.append("--ServerApp.allow_root=True")
     return line

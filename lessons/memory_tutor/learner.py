@@ -385,7 +385,7 @@ class Learner:
             raise NotGradable(NONSENSE) from error
         # Its own name: the error of input() where nobody can answer is a NotImplementedError too.
         if exception is not None and exception.name == "NotImplementedError":
-            raise NotAttempted(f"{what} still raises NotImplementedError: it is waiting for your code.")
+            raise NotAttempted(f"{what} is waiting for your code: it still raises NotImplementedError.")
         return outcome
 
     def _read(self, operation: str, handle: Handle, what: str, **more: object) -> Any:

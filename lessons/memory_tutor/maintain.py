@@ -21,9 +21,12 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail if a lesson is out of date.")] = False,
 ) -> None:
     """Make lessons/ from solutions/, after a lint of both."""
+    from rich.console import Console
+
     from memory_tutor import authoring
 
-    written = authoring.build(check)
+    with Console(stderr=True).status("Running stubs and solutions; a few seconds a lesson"):
+        written = authoring.build(check)
     if check:
         print("The lessons are what their solutions make.")
     elif written:
