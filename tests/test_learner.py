@@ -717,6 +717,7 @@ def test_asking_for_models_takes_no_reply(learner: Learner) -> None:
     [
         (Failure("connection"), "APIConnectionError", None, "Connection error"),
         (Failure("timeout"), "APITimeoutError", None, "timed out"),
+        (Failure("bug"), "ValueError", None, "The endpoint failed"),
         (Failure(400, "Too long."), "BadRequestError", 400, "Too long."),
         (Failure(429), "RateLimitError", 429, "429"),
         (Failure(500), "InternalServerError", 500, "500"),

@@ -54,8 +54,10 @@ class Request:
         """The messages of a chat request, or the input of a response request; [] where there are none."""
         if not isinstance(self.body, dict):
             return []
-        sent = self.body.get("messages", self.body.get("input"))
-        return sent if isinstance(sent, list) else [] if sent is None else [{"role": "user", "content": sent}]
+        if isinstance(sent := self.body.get("messages"), list):
+            return sent
+        given = self.body.get("input")  # the one place where a bare text will do
+        return given if isinstance(given, list) else [{"role": "user", "content": given}] if given else []
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from memory_tutor.codec import CodecError, Opaque
 from memory_tutor.exercises import CheckFailed, LearnerRaised, NotAttempted, NotGradable
 from memory_tutor.pipe import NONSENSE, UNREADABLE, CellResult, Pipe
 from memory_tutor.raised import Raised
-from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, Sent, asks_model, respond
+from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, ScriptedError, Sent, asks_model, respond
 from memory_tutor.worker import Message, Worker
 
 __all__ = [
@@ -179,7 +179,7 @@ class Desk:
                 import openai
 
                 # A failure that was scripted is for the learner's code; anything else is the check's own.
-                return self._raised(error, own=not isinstance(error, openai.OpenAIError))
+                return self._raised(error, own=not isinstance(error, openai.OpenAIError | ScriptedError))
         function = self._function(question["number"], question["name"])
         args = [codec.decode(wire) for wire in question["args"]]
         kwargs = {key: codec.decode(wire) for key, wire in question["kwargs"].items()}

@@ -57,16 +57,21 @@ class Failure:
     """A request that fails, at once and without another try of the SDK.
 
     Args:
-        kind: "connection" or "timeout" for no answer at all, or the HTTP status of the answer.
+        kind: "connection" or "timeout" for no answer at all; "bug" for a ValueError, which no `except` for the
+            SDK's errors catches; or the HTTP status of the answer.
         message: that the endpoint gives with a status.
     """
 
-    kind: Literal["connection", "timeout"] | int
+    kind: Literal["connection", "timeout", "bug"] | int
     message: str
 
-    def __init__(self, kind: Literal["connection", "timeout"] | int, message: str = "") -> None:
+    def __init__(self, kind: Literal["connection", "timeout", "bug"] | int, message: str = "") -> None:
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "message", message or f"The endpoint failed ({kind}).")
+
+
+class ScriptedError(ValueError):
+    """A failure that was scripted and is none of the SDK's: for the learner's code, not the check's own."""
 
 
 Answer = Reply | Failure | str | None
@@ -79,6 +84,7 @@ def respond(request: Request, answer: Answer) -> Response:
 
     Raises:
         openai.APIConnectionError: the answer is a failed connection; APITimeoutError for a timeout.
+        ScriptedError: the answer is a bug.
     """
     if isinstance(answer, Failure):
         return _fail(request, answer)
@@ -104,6 +110,8 @@ def _fail(request: Request, failure: Failure) -> Response:
         kind = "invalid_request_error" if failure.kind < 500 else "server_error"
         error = {"message": failure.message, "type": kind, "param": None, "code": None}
         return _json({"error": error}, failure.kind)
+    if failure.kind == "bug":
+        raise ScriptedError(failure.message)
     import openai
 
     sent = openai_request(request.path)

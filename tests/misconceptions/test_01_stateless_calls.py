@@ -116,6 +116,31 @@ RIGHT = {
 WRONG = {
     "ask": [
         (
+            "a bare text as the messages",
+            f"""
+            def ask(text):
+                return {CREATE}(model=model, messages=text).choices[0].message.content or ""
+            """,
+            "sent a str as `messages`",
+        ),
+        (
+            "one dict as the messages",
+            f"""
+            def ask(text):
+                message = {{"role": "user", "content": text}}
+                return {CREATE}(model=model, messages=message).choices[0].message.content or ""
+            """,
+            "sent a dict as `messages`",
+        ),
+        (
+            "a list of texts",
+            f"""
+            def ask(text):
+                return {CREATE}(model=model, messages=[text]).choices[0].message.content or ""
+            """,
+            "item 0 is a str: 'How are you?'",
+        ),
+        (
             "returns the response object",
             f"""
             def ask(text):
@@ -304,6 +329,15 @@ WRONG = {
         ),
     ],
     "make_it_remember": [
+        (
+            "what append returns",
+            f"""
+            def make_it_remember(past, question):
+                messages = past.copy().append({{"role": "user", "content": question}})
+                return {CREATE}(model=model, messages=messages).choices[0].message.content or ""
+            """,
+            "sent None as `messages`",
+        ),
         (
             "the past pasted into one string",
             f"""

@@ -180,6 +180,28 @@ def {name}(history, text):
 #: Wrong in `say` and in `say_safely` alike, where turns that succeed are looked at in the same way.
 WRONG_TURNS = [
     (
+        "sends the last ten messages",
+        f"""
+        def say(history, text):
+            history.append({{"role": "user", "content": text}})
+            reply = {CREATE}(model=model, messages=history[-10:]).choices[0].message.content or ""
+            history.append({{"role": "assistant", "content": reply}})
+            return reply
+        """,
+        "the history and the question are 61",
+    ),
+    (
+        "appends the bare question",
+        f"""
+        def say(history, text):
+            history.append(text)
+            reply = {CREATE}(model=model, messages=history).choices[0].message.content or ""
+            history.append({{"role": "assistant", "content": reply}})
+            return reply
+        """,
+        "sent a list in which item",
+    ),
+    (
         "the reply not appended",
         f"""
         def say(history, text):
@@ -347,6 +369,42 @@ WRONG = {
         ),
     ],
     "show_history": [
+        (
+            "asks the list for the index",
+            """
+            def show_history(history):
+                rows = []
+                for message in history:
+                    content = message.get("content") or ""
+                    rows.append({"index": history.index(message), "role": message["role"],
+                                 "chars": len(content), "preview": content[:60]})
+                return rows
+            """,
+            "row 7 says index = 5",
+        ),
+        (
+            "one dict for all rows",
+            """
+            def show_history(history):
+                rows, row = [], {}
+                for index, message in enumerate(history):
+                    content = message.get("content") or ""
+                    row.update(index=index, role=message["role"], chars=len(content), preview=content[:60])
+                    rows.append(row)
+                return rows
+            """,
+            "returned the same row 2 times",
+        ),
+        (
+            "line breaks taken out",
+            """
+            def show_history(history):
+                return [{"index": index, "role": message["role"], "chars": len(message.get("content") or ""),
+                         "preview": (message.get("content") or "")[:60].replace("\\n", " ")}
+                        for index, message in enumerate(history)]
+            """,
+            "row 1 says preview =",
+        ),
         (
             "fails on None",
             """
@@ -520,7 +578,7 @@ WRONG = {
                         rows.append({"index": i, "role": m["role"], "chars": len(text), "preview": text[:60]})
                 return rows
             """,
-            "with 5 messages returned 3 rows: system, user, tool.",
+            "with 8 messages returned 6 rows: system, user, tool, user, assistant, user.",
         ),
         (
             "a heading for an empty history",
@@ -543,7 +601,23 @@ WRONG = {
         (
             "rebinds the list",
             undo("history = backup; raise", before="backup = list(history)"),
-            "the caller keeps the one that was changed",
+            "`history = …` names another list",
+        ),
+        (
+            "undoes the SDK's errors alone",
+            f"""
+            def say_safely(history, text):
+                from openai import OpenAIError
+                history.append({{"role": "user", "content": text}})
+                try:
+                    reply = {CREATE}(model=model, messages=history).choices[0].message.content or ""
+                except OpenAIError:
+                    history.pop()
+                    raise
+                history.append({{"role": "assistant", "content": reply}})
+                return reply
+            """,
+            "had failed with ValueError, the question was still in `history`",
         ),
         ("swallows the exception", undo("history.pop(); return ''"), "the failure has been swallowed"),
         (

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 #: Types in which the SDK hands a reply over, whole or in part.
 REPLY_TYPES = {"ChatCompletion", "ChatCompletionMessage", "Choice", "Response", "Stream", "ParsedChatCompletion"}
-#: Names of the SDK's errors for a call that got no answer, and for one that was refused.
-NO_CONNECTION, SERVER_ERROR = "APIConnectionError", "InternalServerError"
+#: Names of the SDK's errors for a call that got no answer and for one that was refused, and of an error that is
+#: none of the SDK's.
+NO_CONNECTION, SERVER_ERROR, OTHER_ERROR = "APIConnectionError", "InternalServerError", "ValueError"
 
 
 # -- messages ------------------------------------------------------------------------------------------
@@ -99,7 +100,35 @@ def only_request(learner: Learner, outcome: Outcome, call: str) -> Sent:
             Each request stands alone: what the first one said, the second does not know.
             Look at how often `create` is called, and what it is called for."""
         )
+    _is_list_of_messages(sent[0], call)
     return sent[0]
+
+
+def _is_list_of_messages(sent: Sent, call: str) -> None:
+    """An endpoint refuses a chat request whose messages are anything but a list of dicts."""
+    if sent.path.partition("?")[0] != "/chat/completions":
+        return
+    messages = sent.body.get("messages")
+    if messages is None:
+        raise Misconception(
+            f"""{call} sent None as `messages`; the API wants a list of dicts.
+            Methods such as `append` and `extend` change a list and return None.
+            Look at what you give to `create`, and at which line made it."""
+        )
+    if not isinstance(messages, list):
+        raise Misconception(
+            f"""{call} sent a {type(messages).__name__} as `messages`; the API wants a list of dicts.
+            One message is a list of one, and a text alone does not say who is speaking.
+            Look at the brackets of what you give to `create`."""
+        )
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict | list):
+            item = f"a {type(message).__name__}: {shorten(repr(message), 60)}"
+            raise Misconception(
+                f"""{call} sent a list in which item {index} is {item}.
+                A message is a dict: without a role, nobody knows who is speaking.
+                Look at what you put into the list."""
+            )
 
 
 def unwrap_nested(messages: Sequence[Any], call: str) -> None:

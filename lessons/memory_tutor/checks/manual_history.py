@@ -92,11 +92,18 @@ def say(learner: Learner) -> None:
     common.error_goes_on(learner, "say", [OPENED, "Are you there?"], '`say(history, "Are you there?")`')
 
 
+#: Longer than any number of messages that somebody might think is enough to send.
+LONG_TALK: Messages = [
+    message for number in range(1, 31) for message in (user(f"My number is {number}."), assistant(f"{number}, noted."))
+]
+
+
 def _good_turns(learner: Learner, name: str) -> None:
     """What `say` and `say_safely` have in common: turns that succeed."""
     history = _turn(learner, name, OPENED, "What are they called?", "I do not know their names.")
     _turn(learner, name, history, "Guess, please.", "Perhaps Loki and Freya.")
     _turn(learner, name, [], "Where is Oslo?", "Oslo is in Norway.")
+    _turn(learner, name, LONG_TALK, "What was my first number?", "It was 1.")
     call = f'`{name}(history, "Are you there?")`'
     outcome = common.none_counts_as_empty(learner, name, [OPENED, "Are you there?"], call)
     after = outcome.args[0]
@@ -186,7 +193,7 @@ def _pair_was_appended(after: Any, history: Messages, text: str, reply: str, cal
     if after == [*history, user(text)]:
         raise Misconception(
             f"""{call} appended the question, but not the reply.
-            In the next request the model sees two questions running, and not what it has said itself.
+            In the next request the model sees two questions in a row, and not what it has said itself.
             Look at what happens to the reply besides being returned."""
         )
     if after == [*history, assistant(reply)]:
@@ -217,7 +224,7 @@ def _shown_last(messages: Any) -> str:
 
 # -- show_history --------------------------------------------------------------------------------------
 
-LONG = "I have been wondering whether a conversation can be too long for its own good, so here is a long one."
+LONG = "I have been wondering\nwhether a conversation can be too long for its own good, so here is a long one."
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
 SHOWN: Messages = [
     system("Be brief."),
@@ -225,6 +232,9 @@ SHOWN: Messages = [
     {"role": "assistant", "content": None, "tool_calls": [CALLED]},
     {"role": "tool", "tool_call_id": "call_1", "content": "Zoë 你好 🦜"},
     {"role": "assistant", "tool_calls": [CALLED]},
+    user("And again?"),
+    assistant("Yes."),
+    user("And again?"),
 ]
 ROW_KEYS = ("index", "role", "chars", "preview")
 PREVIEW = 60
@@ -236,7 +246,7 @@ PREVIEW = 60
         "Which messages have no text at all, and what does `len` say to that?",
         "Section 1 prints a line for each message with `enumerate`. The text of a message is "
         '`message.get("content")`, which may be None.',
-        'Make one dict a message, with a name for its text, `content = message.get("content") or ""`. '
+        'Make one dict per message, with a name for its text, `content = message.get("content") or ""`. '
         "The line left to write is the dict of four keys; a slice makes the preview.",
     ],
     another_way="""
@@ -321,6 +331,12 @@ def _are_rows(value: object, stdout: str, call: str) -> None:
                 Code that reads the rows asks for exactly these names.
                 Look at the keys of your dict, letter by letter."""
             )
+    if len(value) > 1 and all(row == value[0] for row in value):
+        raise Misconception(
+            f"""{call} returned the same row {len(value)} times, that of message {shorten(repr(value[0]["index"]), 20)}.
+            A dict that is made once and appended again and again is one dict: its last state shows everywhere.
+            Look at where your code makes the dict: before the loop, or in it."""
+        )
 
 
 def _row(row: dict[str, Any], index: int, message: dict[str, Any], call: str) -> None:
@@ -357,7 +373,7 @@ def _row(row: dict[str, Any], index: int, message: dict[str, Any], call: str) ->
     hints=[
         "After a failure the list must be as it was. At which moment does `say` change it for the first time?",
         "There are two places to work at: before the request, so that nothing is appended too early; or in an "
-        "`except` behind it, which takes the question back and lets the same exception go on.",
+        "`except` after it, which takes the question back and lets the same exception go on.",
         "Late: send `history + [question]`, take the text of the reply, and only then change the list. "
         "The line left to write adds two messages to `history` at once.",
     ],
@@ -378,9 +394,14 @@ def say_safely(learner: Learner) -> None:
 
 
 def _failures(learner: Learner, history: Messages, text: str) -> None:
-    """Two failures in a row, of two kinds, and then a turn that succeeds, all on one list."""
+    """Three failures in a row, of three kinds, and then a turn that succeeds, all on one list."""
     given = history
-    for failure, expected in ((Failure("connection"), common.NO_CONNECTION), (Failure(500), common.SERVER_ERROR)):
+    failures = (
+        (Failure("connection"), common.NO_CONNECTION),
+        (Failure(500), common.SERVER_ERROR),
+        (Failure("bug"), common.OTHER_ERROR),
+    )
+    for failure, expected in failures:
         call = f'`say_safely(history, "{text}")`'
         learner.script(failure, failure, failure)
         outcome = learner.call("say_safely", given, text)
@@ -394,7 +415,7 @@ def _is_as_before(after: Any, history: Messages, text: str, expected: str, call:
     if after == history:
         return
     question = user(text)
-    if after == [*history, question] and expected == common.SERVER_ERROR:
+    if after == [*history, question] and expected != common.NO_CONNECTION:
         raise Misconception(
             f"""After {call} had failed with {expected}, the question was still in `history`.
             With {common.NO_CONNECTION} it was not: your code takes some failures for the only ones.
@@ -403,7 +424,7 @@ def _is_as_before(after: Any, history: Messages, text: str, expected: str, call:
     if after == [*history, question]:
         raise Misconception(
             f"""After {call} had failed with {expected}, the caller's list still ended in the question.
-            `history = …` only gives a name to another list; the caller keeps the one that was changed.
+            The next request carries it along, unanswered; and `history = …` names another list, not the caller's.
             Look at whether anything takes the question out of the list itself."""
         )
     if isinstance(after, list) and len(after) < len(history):

@@ -157,7 +157,7 @@ LONGER_PAST = [
     hints=[
         "If you were the model and saw this one request alone, what would you need in it to know the name?",
         "Section 2 sends three messages. Two of them are what `past` holds; which one is the question?",
-        "The messages of the request are one flat list: all that is in `past`, and behind it one more dict for "
+        "The messages of the request are one flat list: all that is in `past`, and after it one more dict for "
         "the question. The line left to write makes this list; the rest is as in `ask`.",
     ],
     another_way="""
