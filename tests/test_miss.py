@@ -125,6 +125,11 @@ def test_odd_bodies_are_explained_too(body: Any) -> None:
     assert text.startswith("NOT RECORDED")
 
 
+def test_messages_that_are_no_list_are_named() -> None:
+    text = miss.explain(Request("POST", "/v1/chat/completions", {"messages": "What's my name?"}), RECORDING, "x")
+    assert 'parameter  messages: you sent "What\'s my name?"' in text
+
+
 def test_a_long_conversation_stays_short() -> None:
     turns = [{"role": "user", "content": f"{number}\n" * 500} for number in range(300)]
     long = recorded(request(*turns))

@@ -232,10 +232,14 @@ def _reason(one: str, other: str) -> str:
 
 
 def _parameters(request: Request) -> dict[str, Any]:
-    """The body without messages and model; a body that is no object is one parameter named "body"."""
+    """The body without messages and model; a body that is no object is one parameter named "body".
+
+    Messages that are no list are told here: they cannot be told one by one.
+    """
     if not isinstance(request.body, dict):
         return {} if request.body is None else {"body": request.body}
-    return {key: value for key, value in request.body.items() if key not in ("messages", "input", "model")}
+    told = {"model", "input"} | ({"messages"} if isinstance(request.body.get("messages"), list) else set())
+    return {key: value for key, value in request.body.items() if key not in told}
 
 
 def _parameter_lines(request: Request, near: Request) -> Iterator[str]:
