@@ -408,7 +408,7 @@ def test_a_lesson_that_is_asked_for_and_not_there(run: Any, mine: Path) -> None:
 
 @pytest.mark.usefixtures("recorded")
 def test_a_cell_is_answered_by_the_recording_and_nothing_is_sent(run: Any, mine: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-that-must-not-be-used")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-used")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MEMORY_TUTOR_MODE", "live")
     put(

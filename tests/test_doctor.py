@@ -18,7 +18,7 @@ from small_course import small_course
 
 __all__ = ["small_course"]
 
-KEY = "sk-a-key-that-must-not-be-shown"
+KEY = "sk-not-to-be-shown"
 LESSONS = pytest.mark.skipif(not course.lesson_names(), reason="this checkout has no lessons yet")
 
 

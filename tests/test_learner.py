@@ -983,7 +983,7 @@ def test_cells_run_as_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         "raise SystemExit",
         "def seen():\n    return first, awaited, read, x, __name__, os.environ['OPENAI_API_KEY']",
     ]
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-teacher")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-teacher")
     with PipeLearner(cells, answer) as learner:
         errors = [result.error for result in learner.cell_results]
         assert [bool(error) for error in errors] == [False, False, True, False, False, True, False, False, True, False]

@@ -57,7 +57,7 @@ SECRETS: dict[str, re.Pattern[str]] = {
     "an e-mail address": re.compile(
         r"[A-Za-z0-9._%+-]+@(?!(?:[A-Za-z0-9-]+\.)*example(?:\.(?:com|net|org))?\b)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
     ),
-    "a home path": re.compile(r"/home/\w|/Users/\w|/root/|\b[A-Za-z]:\\+Users\\|/var/folders/\w", re.IGNORECASE),
+    "a home path": re.compile(r"/home/\w|/Users/\w|/(?:root)/|\b[A-Za-z]:\\+Users\\|/var/folders/\w", re.IGNORECASE),
 }
 #: Long runs of letters and digits are keys or hashes, in any provider's form; only cassettes are searched.
 RANDOM = re.compile(r"\b(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{32,}\b")
