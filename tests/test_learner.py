@@ -989,7 +989,7 @@ def test_cells_run_as_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [bool(error) for error in errors] == [False, False, True, False, False, True, False, False, True, False]
         assert "not recorded" in errors[2] and errors[5].startswith("SyntaxError") and "SystemExit" in errors[8]
         *seen, key = learner.call("seen").value
-        assert seen == ["From the recording.", True, "", 1, "__main__"] and "secret" not in key
+        assert seen == ["From the recording.", True, "", 1, "__main__"] and "teacher" not in key
         learner.script("From the check.")
         assert learner.call("ask", "three").value == "From the check."
         assert [command.strip() for command in learner.cell_results[3].refused[:2]] == ["rm -rf nowhere", "ls"]
