@@ -67,10 +67,6 @@ OURS = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 LONG_ENOUGH = 8
 
 
-class AuditError(TutorError):
-    """The recordings are not fit to be published; one line for each finding."""
-
-
 @dataclass
 class Row:
     """What the audit saw of one lesson; the numbers of the run are None if it was not made.

@@ -75,8 +75,7 @@ class Outcome:
         Raises:
             LearnerRaised: it raised an exception instead.
         """
-        if self.exception is not None:
-            raise LearnerRaised(self.exception.tell(self.name))
+        self._must_have_returned()
         return self._value
 
     @property
@@ -86,11 +85,14 @@ class Outcome:
         Raises:
             LearnerRaised: it raised an exception instead.
         """
-        if self.exception is not None:
-            raise LearnerRaised(self.exception.tell(self.name))
+        self._must_have_returned()
         if self._handle is None:
             raise ValueError(f"Call {self.name} with keep=True to have a handle.")
         return self._handle
+
+    def _must_have_returned(self) -> None:
+        if self.exception is not None:
+            raise LearnerRaised(self.exception.tell(self.name))
 
 
 @dataclass(frozen=True, eq=False)

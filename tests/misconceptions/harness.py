@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from memory_tutor.authoring import STUB
 from memory_tutor.checks import find_exercise
 from memory_tutor.exercises import Result, run_check
 from memory_tutor.learner import KernelLearner, Outcome, PipeLearner
@@ -82,7 +83,7 @@ def outcome(exercise: str, code: str, transport: str, *, impatient: bool = False
 
 def stub(name: str) -> str:
     """What a learner finds in an answer cell, as `memory-tutor build` makes it."""
-    return f"def {name}(*args):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+    return f"def {name}(*args):\n    {STUB}"
 
 
 def odd_answers(name: str) -> dict[str, str]:

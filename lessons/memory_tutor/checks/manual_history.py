@@ -155,6 +155,12 @@ def _all_was_sent(sent: list[Any], history: Messages, text: str, call: str) -> N
             Whether there are instructions, and which, is for the caller to say.
             Look at what your code does with a list that has no system message."""
         )
+    if sorted(seen) == sorted(wanted):
+        raise Misconception(
+            f"""{call} sent the right messages in another order ({common.roles(sent)}).
+            A conversation is read from top to bottom; the new question comes last.
+            Look at where in the list you put it."""
+        )
     if len(seen) < len(wanted):
         raise Misconception(
             f"""{call} sent {shown}; the history and the question are {len(wanted)}.
@@ -175,7 +181,7 @@ def _pair_was_appended(after: Any, history: Messages, text: str, reply: str, cal
     if after == history:
         raise Misconception(
             f"""{call} left the caller's list as it was; the turn is not in it.
-            `history + […]` makes a new list, and a new list under the old name is still another list.
+            `history + […]` and `history or […]` can make a new list; under the old name it is still another list.
             Look at whether your code changes the list that it is given."""
         )
     if len(after) > len(history) and isinstance(after[-1], Opaque):
@@ -183,6 +189,12 @@ def _pair_was_appended(after: Any, history: Messages, text: str, reply: str, cal
             f"""{call} appended a {after[-1].type_name}, an object of the SDK, as the reply.
             It has no `["role"]`, it cannot be saved as JSON, and the other messages are dicts.
             Look at what you append after the call."""
+        )
+    if len(after) > len(history) + 2 and len(reply) > 1 and after[-len(reply) :] == list(reply):
+        raise Misconception(
+            f"""{call} added the reply to the history letter by letter, {len(reply)} items.
+            `+=` and `extend` take what is on their right apart, and a str is made of letters.
+            Look at what you add after the call."""
         )
     if len(after) > len(history) and isinstance(after[-1], str):
         raise Misconception(
@@ -192,7 +204,7 @@ def _pair_was_appended(after: Any, history: Messages, text: str, reply: str, cal
         )
     if after == [*history, user(text)]:
         raise Misconception(
-            f"""{call} appended the question, but not the reply.
+            f"""After {call}, the history ended with the question; the reply was not in it.
             In the next request the model sees two questions in a row, and not what it has said itself.
             Look at what happens to the reply besides being returned."""
         )
@@ -285,7 +297,7 @@ def _rows(learner: Learner, history: Messages) -> None:
     if len(value) != len(history):
         found = [row["role"] for row in value]
         raise Misconception(
-            f"""{call} returned {common.count(len(value), "row")}: {shorten(", ".join(map(str, found)), 80)}.
+            f"""{call} returned {common.count(len(value), "row")}: {shorten(", ".join(map(str, found)), 80) or "[]"}.
             Each message has one row, whatever its role and its text; an empty history has none.
             Look at which messages your code passes over, or adds."""
         )
@@ -302,10 +314,12 @@ def _first_change(before: Messages, after: Any) -> str:
 
 def _are_rows(value: object, stdout: str, call: str) -> None:
     if value is None:
-        seen = "printed and returned None" if stdout.strip() else "returned None"
+        printed = stdout.strip()
+        seen = "printed and returned None" if printed else "returned None"
+        means = "A table on the screen" if printed else "What is not returned"
         raise Misconception(
             f"""{call} {seen}; the rule asks for a list of rows.
-            A table on the screen cannot be sorted, counted or tested.
+            {means} cannot be sorted, counted or tested.
             Look at what you do with each row."""
         )
     if not isinstance(value, list):

@@ -370,7 +370,14 @@ def _without_usage(learner: Learner) -> None:
     outcome = learner.call("count_context", COUNTED)
     raised = outcome.exception
     if raised is None:
+        common.only_request(learner, outcome, call)
         value = outcome.value
+        if isinstance(value, Opaque) and value.type_name in ("type", "ValueError"):
+            raise Misconception(
+                f"""{call} returned an exception although the response had no `usage`.
+                An exception that is returned stops nobody: the caller goes on and takes it for a number.
+                Look at the word before `ValueError`."""
+            )
         raise Misconception(
             f"""{call} returned {shorten(repr(value), 60)} although the response had no `usage`.
             A made-up number looks like a counted one; no count is not zero tokens.
