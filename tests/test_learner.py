@@ -1006,6 +1006,30 @@ def test_a_cell_that_ends_the_process_is_left_out() -> None:
         PipeLearner(["import os\nos._exit(3)"] * 5)
 
 
+@pytest.mark.parametrize("transport", ["kernel", "pipe"])
+def test_a_folder_is_there_for_both_sides_until_the_learner_is_closed(transport: str) -> None:
+    cell = (
+        "from pathlib import Path\ndef put(folder, text):\n    (Path(folder) / 'x').write_text(text, encoding='utf-8')"
+    )
+    with KernelLearner(notebook([cell])) if transport == "kernel" else PipeLearner([cell]) as learner:
+        one, two = learner.folder(), learner.fresh(["put"]).folder()
+        assert one != two and list(Path(one).iterdir()) == []
+        learner.call("put", one, "ä")
+        learner.fresh(["put"]).call("put", two, "b")
+        assert [(Path(each) / "x").read_text(encoding="utf-8") for each in (one, two)] == ["ä", "b"]
+    assert not Path(one).exists() and not Path(two).exists()
+
+
+def test_cells_run_in_the_folder_of_their_notebook_or_in_one_of_their_own(tmp_path: Path) -> None:
+    cell = "import os\ndef here():\n    return os.getcwd()"
+    with PipeLearner([cell], directory=tmp_path) as learner:
+        assert Path(learner.call("here").value).samefile(tmp_path)
+    with PipeLearner([cell]) as learner:
+        own = Path(learner.call("here").value)
+        assert own != Path.cwd() and own.is_dir()
+    assert not own.exists()
+
+
 def test_without_an_answer_cells_are_refused() -> None:
     ask = "import os\nos.environ['OPENAI_API_KEY'] = 'x'\nfrom openai import OpenAI\nOpenAI().models.list()"
     with PipeLearner([ask]) as learner:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
+from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from memory_tutor.cassette import Request, Response
-from memory_tutor.pictures import Chart
+from memory_tutor.pictures import Chart, Lines
 from memory_tutor.transcript import Call, Transcript
 
 SAM = {"role": "user", "content": "My name is Sam"}
@@ -127,3 +129,41 @@ def test_a_chart_has_bars_with_names_and_its_numbers_as_text() -> None:
 @pytest.mark.parametrize("rows", [[], [("nothing", 0)]])
 def test_a_chart_of_nothing(rows: list[tuple[str, float]]) -> None:
     assert "empty" in repr(Chart("empty", rows)) and "empty" in Chart("empty", rows)._repr_html_()
+
+
+def test_lines_have_names_dashes_marks_and_their_numbers_as_a_table() -> None:
+    lines = Lines("Tokens & <cost>", {"all": [20, 60, 1200.5], "a window": [20, 60, 100]}, "tokens", "request")
+    html = lines._repr_html_()
+    svg = ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+    assert svg.get("role") == "img" and "all ends at 1,200.5, a window ends at 100 tokens" in svg.get("aria-label", "")
+    paths = [each for each in svg.iter("path") if each.get("stroke-dasharray")]
+    assert len({each.get("stroke-dasharray") for each in paths}) == 2
+    assert len(list(svg.iter("circle"))) == 3 and len(list(svg.iter("rect"))) == 3
+    assert {"all", "a window"} <= {each.text for each in svg.iter("text")}
+    table = ElementTree.fromstring(html[html.index("<table") :])
+    assert [[cell.text for cell in row] for row in table.iter("tr")] == [
+        ["request", "all", "a window"],
+        ["1", "20", "20"],
+        ["2", "60", "60"],
+        ["3", "1,200.5", "100"],
+    ]
+    assert repr(lines).splitlines()[-1].split() == ["3", "1,200.5", "100"]
+    assert "colour" not in html and "color:" not in html and "<cost>" not in html
+
+
+def test_names_of_lines_that_end_together_do_not_cover_each_other() -> None:
+    html = Lines("t", {"a": [1, 5], "b": [2, 5], "c": [3, 5]})._repr_html_()
+    svg = ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+    heights = [float(each.get("y", "0")) for each in svg.iter("text") if each.text in ("a", "b", "c")]
+    assert all(second - first >= 16 for first, second in pairwise(heights))
+
+
+@pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [0]}, {"a": [0, 0]}])
+def test_lines_of_nothing(series: dict[str, list[float]]) -> None:
+    assert "empty" in repr(Lines("empty", series)) and "empty" in Lines("empty", series)._repr_html_()
+
+
+@pytest.mark.parametrize("series", [{"a": [1], "b": [1, 2]}, {key: [1] for key in "abcde"}])
+def test_lines_that_cannot_be_drawn(series: dict[str, list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"as many|told apart"):
+        Lines("t", series)

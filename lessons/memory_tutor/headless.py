@@ -60,7 +60,7 @@ def check(file: Path, lesson: str, on_exercise: Callable[[], None] = lambda: Non
             if cell.cell_type == "code" and checked_name(cell) is None
         ]
         answer = _recorded(lesson)
-        with PipeLearner([source for _, source in cells], answer) as learner:
+        with PipeLearner([source for _, source in cells], answer, file.parent) as learner:
             for exercise in asked.exercises.values():
                 report.results.append(run_check(exercise, learner))
                 on_exercise()

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import inspect
 import json
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 from memory_tutor import codec
@@ -149,6 +151,7 @@ class Desk:
         self._lent: list[tuple[Any, Callback]] = []
         self._lock = threading.Lock()
         self._fault: Exception | None = None
+        self._folders: list[tempfile.TemporaryDirectory[str]] = []
 
     def script(self, replies: Iterable[Scripted]) -> None:
         """Forget what was sent, and queue replies."""
@@ -166,6 +169,17 @@ class Desk:
             callback = Callback(number, type(thing).__name__, tuple(public))
         self._lent.append((thing, callback))
         return callback
+
+    def folder(self) -> str:
+        """Make an empty folder."""
+        # On Windows a file that the learner's code has left open cannot be removed.
+        self._folders.append(tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True))
+        return self._folders[-1].name
+
+    def close(self) -> None:
+        """Remove the folders and all that is in them."""
+        while self._folders:
+            self._folders.pop().cleanup()
 
     def serve(self, question: Message) -> Message:
         """Answer a question of the learner's side.
@@ -306,6 +320,16 @@ class Learner:
         """
         return self._desk.lend(thing)
 
+    def folder(self) -> str:
+        """A new empty folder that both the learner's code and the check can reach; `close` removes it.
+
+        What is in it afterwards is the learner's doing: a check reads only regular files, and not without end.
+
+        Returns:
+            Its path, as a text that crosses to the learner's code.
+        """
+        return self._desk.folder()
+
     def fresh(self, names: Iterable[str]) -> Learner:
         """The same learner after a restart: these definitions, and what they need, run again.
 
@@ -334,8 +358,9 @@ class Learner:
         return list(self._desk.requests)
 
     def close(self) -> None:
-        """End what was started for this learner."""
+        """End what was started for this learner, and remove their folders."""
         self._transport.close()
+        self._desk.close()
 
     def __enter__(self) -> Self:
         return self
@@ -485,11 +510,17 @@ class PipeLearner(Learner):
         cells: sources of its code cells.
         answer: gives the recorded responses to what the cells send when they are run; what it raises is
             raised there. None refuses every request.
+        directory: in which the cells run, as a notebook's cells run where it lies; None for one of their own.
     """
 
-    def __init__(self, cells: Sequence[str], answer: Callable[[Request], Response] | None = None) -> None:
+    def __init__(
+        self,
+        cells: Sequence[str],
+        answer: Callable[[Request], Response] | None = None,
+        directory: Path | None = None,
+    ) -> None:
         desk = Desk()
-        self._pipe = Pipe(cells, desk.serve, lambda question: _answer_cells(question, answer or _refuse))
+        self._pipe = Pipe(cells, desk.serve, lambda question: _answer_cells(question, answer or _refuse), directory)
         super().__init__(self._pipe, desk)
         self._pipe.ready()
 

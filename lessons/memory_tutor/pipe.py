@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
+from pathlib import Path
 
 from memory_tutor.channel import Channel
 from memory_tutor.codec import CodecError
@@ -54,9 +55,10 @@ class Process:
 
     Args:
         serve: answers its questions.
+        directory: in which it runs; None for one of its own.
     """
 
-    def __init__(self, serve: Ask) -> None:
+    def __init__(self, serve: Ask, directory: Path | None) -> None:
         self._serve = serve
         self._folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
         environment = {name: value for name, value in os.environ.items() if name not in SECRET}
@@ -68,6 +70,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
+            cwd=directory or self._folder.name,
             start_new_session=True,
         )
         assert self._popen.stdin is not None and self._popen.stdout is not None
@@ -198,11 +201,13 @@ class Pipe:
         cells: sources of the notebook's code cells.
         serve: answers the questions of calls.
         serve_cells: answers the questions that the cells ask when they are run.
+        directory: in which the cells run; None for one of their own.
     """
 
     cells: Sequence[str]
     serve: Ask
     serve_cells: Ask
+    directory: Path | None = None
     #: How many processes there have been; what was kept in one is lost with it.
     generation: int = 0
     results: list[CellResult] = field(default_factory=list)
@@ -248,7 +253,7 @@ class Pipe:
             self._process = None
 
     def _start(self) -> None:
-        process = self._process = Process(self._answer)
+        process = self._process = Process(self._answer, self.directory)
         self.generation += 1
         self.results = []
         self._running_cells = True

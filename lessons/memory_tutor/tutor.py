@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from memory_tutor import checks, course, live, replay
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, NotGradable, Result, run_check
-from memory_tutor.pictures import Chart, Row
+from memory_tutor.pictures import Chart, Lines, Row
 from memory_tutor.progress import Progress, find_folder
 from memory_tutor.solutions import reference, solution_source
 from memory_tutor.transcript import Transcript
@@ -104,6 +104,17 @@ class Tutor:
         """
         return Chart(title, rows, unit)
 
+    def lines(self, title: str, series: Mapping[str, Sequence[float]], unit: str = "", step: str = "step") -> Lines:
+        """Up to four lines over the same steps, with a table of the numbers.
+
+        Args:
+            title: what there is to see.
+            series: the name of each line to its numbers, one a step.
+            unit: of the numbers.
+            step: what a step is, "request"; they count from 1.
+        """
+        return Lines(title, series, unit, step)
+
     # -- exercises -------------------------------------------------------------------------------------
 
     def check(self, name: str) -> None:
@@ -120,7 +131,8 @@ class Tutor:
         from memory_tutor.learner import KernelLearner
 
         exercise = self._exercise(name)
-        result = run_check(exercise, KernelLearner(_notebook_globals()))
+        with KernelLearner(_notebook_globals()) as learner:
+            result = run_check(exercise, learner)
         self._progress.record_check(result)
         if not result.passed:
             raise CheckStopped(result, self._offer(exercise, result))

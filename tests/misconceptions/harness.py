@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from textwrap import dedent
 from typing import Any
 
 import pytest
 
+from memory_tutor import course, notebooks
 from memory_tutor.authoring import STUB
 from memory_tutor.checks import find_exercise
 from memory_tutor.exercises import Result, run_check
@@ -23,8 +25,12 @@ Right = Mapping[str, Sequence[tuple[str, str]]]
 
 #: What a lesson's set-up cell gives.
 SET_UP = 'from openai import OpenAI\nclient, model = OpenAI(api_key="none"), "gpt-6-luna"'
-#: Puts an answer into the one process that serves a whole run of tests: to start one takes a second.
-SWITCH = "def use_answer(code):\n    exec(code, globals())"
+#: Puts an answer into the process that serves all answers of a lesson: to start one takes a second.
+SWITCH = """
+def use_answer(code, cells=tuple(In)):
+    exec(code, globals())
+    In[:] = [*cells, code]  # a restart runs the definitions of the cells again
+"""
 
 TRANSPORTS = ("kernel", "pipe")
 
@@ -43,42 +49,51 @@ class ImpatientPipe(PipeLearner):
         return super().call(name, *args, keep=keep, seconds=seconds, **kwargs)
 
 
-@cache
-def _pipe() -> PipeLearner:
-    return PipeLearner([SET_UP, SWITCH])
+_pipes: dict[tuple[str, bool], PipeLearner] = {}
 
 
-@cache
-def _impatient_pipe() -> PipeLearner:
-    return ImpatientPipe([SET_UP, SWITCH])
+def _pipe(lesson: str, impatient: bool) -> PipeLearner:
+    """The one process that serves the answers to a lesson's exercises."""
+    key = (lesson, impatient)
+    if key not in _pipes:
+        _pipes[key] = (ImpatientPipe if impatient else PipeLearner)([SET_UP, *given(lesson), SWITCH])
+    return _pipes[key]
 
 
 def close_pipes() -> None:
     """End the processes that the answers have run in."""
-    for made in (_pipe, _impatient_pipe):
-        if made.cache_info().currsize:
-            made().close()
-        made.cache_clear()
+    while _pipes:
+        _pipes.popitem()[1].close()
 
 
-def outcome(exercise: str, code: str, transport: str, *, impatient: bool = False) -> Result:
+@cache
+def given(lesson: str) -> list[str]:
+    """The lesson's cells that its answers build on: GIVEN, in the module of its answers, has their ids."""
+    ids = getattr(import_module(f"test_{lesson}"), "GIVEN", [])
+    sources = {cell.id: cell.source for cell in notebooks.read(course.path("lessons", lesson)).cells}
+    return [sources[id_] for id_ in ids]
+
+
+def outcome(name: str, code: str, transport: str, *, impatient: bool = False) -> Result:
     """Check an answer.
 
     Args:
-        exercise: name of the exercise.
+        name: of the exercise.
         code: of the answer cell.
         transport: "kernel" or "pipe".
         impatient: give each call half a second.
     """
+    exercise = find_exercise(name)
     if transport == "kernel":
         # An interactive session's globals are those of __main__, and each answer begins with clean ones.
-        namespace: dict[str, Any] = {"__name__": "__main__"}
-        exec(SET_UP, namespace)
-        exec(dedent(code), namespace)
-        return run_check(find_exercise(exercise), (ImpatientKernel if impatient else KernelLearner)(namespace))
-    learner = _impatient_pipe() if impatient else _pipe()
-    assert learner.call("use_answer", dedent(code), seconds=5).exception is None
-    return run_check(find_exercise(exercise), learner)
+        namespace: dict[str, Any] = {"__name__": "__main__", "In": [*given(exercise.lesson), dedent(code)]}
+        for cell in [SET_UP, *namespace["In"]]:
+            exec(cell, namespace)
+        with (ImpatientKernel if impatient else KernelLearner)(namespace) as learner:
+            return run_check(exercise, learner)
+    served = _pipe(exercise.lesson, impatient)
+    assert served.call("use_answer", dedent(code), seconds=5).exception is None
+    return run_check(exercise, served)
 
 
 def stub(name: str) -> str:
