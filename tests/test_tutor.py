@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import memory_tutor
 from memory_tutor import notebooks, solutions
 from memory_tutor.course import CourseError
 from memory_tutor.errors import TutorError
+from memory_tutor.exercises import Exercise
 from memory_tutor.progress import MARKER, Progress
 
 LESSON = "01_stateless_calls"
@@ -167,6 +169,35 @@ def test_reference_works_with_the_notebooks_client(tutor: Any, monkeypatch: pyte
     monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
     assert "Qwen" in tutor.reference("ask")("What is my name?")
     assert "not yours" in capsys.readouterr().out
+
+
+def test_a_reference_brings_what_its_lesson_gives_unless_the_notebook_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def cell(source: str, **marks: object) -> dict[str, object]:
+        return {"cell_type": "code", "source": source, "metadata": {"nbgrader": marks} if marks else {}}
+
+    cells = [
+        cell("raise RuntimeError('a demonstration is not run again')"),
+        cell("class Conflict(Exception): pass"),
+        cell("import json\nWINDOW = 4"),
+        cell(
+            "def first():\n    ### BEGIN SOLUTION\n    return WINDOW\n    ### END SOLUTION",
+            solution=True,
+            grade_id="first",
+        ),
+        cell(
+            "def second() -> json.JSONEncoder:\n    return first(), Conflict, model", solution=True, grade_id="second"
+        ),
+    ]
+    path = tmp_path / "01_x.ipynb"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    monkeypatch.setattr("memory_tutor.course.path", lambda part, lesson: path)
+    second = Exercise("second", "01_x", 1, (), lambda learner: None)
+
+    window, conflict, model = solutions.reference(second, {"model": "m", "first": lambda: "the learner's"})()
+    assert (window, conflict.__name__, model) == (4, "Conflict", "m")
+    assert solutions.reference(second, {"model": "m", "Conflict": OSError})()[1] is OSError
 
 
 def test_a_prediction_is_kept_and_never_in_the_way(tutor: Any, capsys: Any) -> None:

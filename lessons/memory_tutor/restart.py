@@ -6,7 +6,7 @@ import __future__
 import ast
 import linecache
 import symtable
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType
@@ -31,7 +31,9 @@ class _Statement:
     uses: frozenset[str]
 
 
-def rerun(cells: Sequence[str], names: Iterable[str], live: dict[str, Any]) -> dict[str, Any]:
+def rerun(
+    cells: Sequence[str], names: Iterable[str], live: dict[str, Any], carried: Set[str] = CARRIED
+) -> dict[str, Any]:
     """Run the definitions of some names, and all that they need, in a new namespace.
 
     Only statements that set a name are run, in the order of the cells; the latest definition wins. Calls
@@ -40,15 +42,16 @@ def rerun(cells: Sequence[str], names: Iterable[str], live: dict[str, Any]) -> d
     Args:
         cells: sources, in the order in which they were run.
         names: of functions and classes.
-        live: the namespace in which the cells were run; it gives `client`, `model` and `tutor`, and
-            needed names that no statement sets.
+        live: the namespace in which the cells were run; it gives what is carried over, and needed names
+            that no statement sets.
+        carried: names that are taken over as they are: their statements are not run again.
 
     Returns:
         The new namespace.
     """
-    statements = list(_statements(cells))
+    statements = list(_statements(cells, carried))
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    namespace.update({name: live[name] for name in CARRIED if name in live})
+    namespace.update({name: live[name] for name in carried if name in live})
     chosen: set[int] = set()
     wanted = [(name, len(statements)) for name in names]
     while wanted:
@@ -68,7 +71,7 @@ def rerun(cells: Sequence[str], names: Iterable[str], live: dict[str, Any]) -> d
     return namespace
 
 
-def _statements(cells: Sequence[str]) -> Iterator[_Statement]:
+def _statements(cells: Sequence[str], carried: Set[str]) -> Iterator[_Statement]:
     """The statements that set global names, in order; what does not compile has set none."""
     flags = 0
     for cell in cells:
@@ -84,10 +87,10 @@ def _statements(cells: Sequence[str]) -> Iterator[_Statement]:
             with suppress(SyntaxError, ValueError, RecursionError):
                 table = symtable.symtable(ast.unparse(node), name, "exec")
                 binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-                if not binds <= CARRIED:
+                if not binds <= carried:
                     code = compile(ast.Module([node], []), name, "exec", flags, dont_inherit=True)
                     uses = _uses(node, table)
-                    yield _Statement(code, frozenset(binds - CARRIED), frozenset(uses - CARRIED))
+                    yield _Statement(code, frozenset(binds - carried), frozenset(uses - carried))
 
 
 def _uses(node: ast.stmt, table: symtable.SymbolTable) -> set[str]:

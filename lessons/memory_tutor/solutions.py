@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from memory_tutor import course
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise
+from memory_tutor.names import LintSyntaxError, bound_names
+from memory_tutor.restart import CARRIED, rerun
 
 MARKER = re.compile(r"^\s*### (BEGIN|END) SOLUTION\s*$\n?", re.MULTILINE)
 
@@ -24,6 +26,32 @@ def solution_source(exercise: Exercise) -> str:
     Raises:
         NoSolution: the package was built without solutions, as for a class.
     """
+    for answer, source in _cells(exercise):
+        if answer == exercise.name:
+            return MARKER.sub("", source).rstrip()
+    raise NoSolution(f"The solutions of {exercise.lesson} hold no answer to {exercise.name}. Install again.")
+
+
+def reference(exercise: Exercise, given: dict[str, Any]) -> Any:
+    """The function or class of the solution, made anew.
+
+    Args:
+        exercise: whose answer it is.
+        given: the notebook's names; `client` and `model` are taken from there, and what the lesson gives to
+            its learners where this notebook has it, so that both mean the same by `Conflict`.
+
+    Raises:
+        NoSolution: as for `solution_source`.
+    """
+    cells = list(_cells(exercise))
+    defined = {name for answer, source in cells if answer is None for name in _defined(source)}
+    return rerun([source for _, source in cells], [exercise.name], given, CARRIED | defined & given.keys())[
+        exercise.name
+    ]
+
+
+def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
+    """The code cells of an exercise's solved notebook: which exercise each answers, if any, and its source."""
     notebook = course.path("solutions", exercise.lesson) if course.has("solutions") else None
     if notebook is None or not notebook.is_file():
         raise NoSolution(
@@ -31,32 +59,13 @@ def solution_source(exercise: Exercise) -> str:
             "Ask your teacher, or install memory-tutor from its public release."
         )
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("grade_id") == exercise.name:
-            return MARKER.sub("", "".join(cell["source"])).rstrip()
-    raise NoSolution(f"The solutions of {exercise.lesson} hold no answer to {exercise.name}. Install again.")
+        if cell["cell_type"] == "code":
+            marks = cell["metadata"].get("nbgrader", {})
+            yield marks["grade_id"] if marks.get("solution") else None, "".join(cell["source"])
 
 
-def reference(exercise: Exercise, given: dict[str, Any]) -> Any:
-    """The function of the solution, made anew.
-
-    Args:
-        exercise: whose answer it is.
-        given: the notebook's names; `client` and `model` are taken from there.
-
-    Raises:
-        NoSolution: as for `solution_source`.
-    """
-    source = solution_source(exercise)
-    names = {"__name__": f"reference.{exercise.lesson}"}
-    names.update({name: given[name] for name in ("client", "model", "tutor") if name in given})
-    tree = ast.parse(source)
-    # Annotations of an answer may use names that its notebook imported in another cell.
-    code = compile(tree, f"<solution of {exercise.name}>", "exec", flags=annotations_flag(), dont_inherit=True)
-    exec(code, names)
-    return names[exercise.name]
-
-
-def annotations_flag() -> int:
-    import __future__
-
-    return __future__.annotations.compiler_flag
+def _defined(source: str) -> set[str]:
+    try:
+        return bound_names(source)
+    except LintSyntaxError:
+        return set()
