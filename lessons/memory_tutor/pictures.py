@@ -122,7 +122,8 @@ class Lines:
         )
         unit = f" ({escape(self.unit)})" if self.unit else ""
         return (
-            f"<div>{self._picture()}</div><table><caption{left}><b>{escape(self.title)}</b>{unit}</caption>"
+            f"<div><b>{escape(self.title)}</b>{unit}</div><div>{self._picture()}</div>"
+            f"<table><caption{left}>The same numbers</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         )
 
