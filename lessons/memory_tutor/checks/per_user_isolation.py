@@ -114,11 +114,11 @@ class _Sessions:
         call = self._call(ids)
         outcome = self.learner.call("get_session", *ids, keep=True)
         raised = outcome.exception
-        if raised is not None and {"TypeError", "ValueError"} & set(raised.names) and raised.line.startswith("raise"):
+        if raised is not None and "ValueError" in raised.names:
             raise LearnerRaised(
                 f"""{call} raised {common.shown(raised)}
-                These ids are three texts that are not empty: nothing is wrong with them.
-                Look at the condition before the `raise`."""
+                These ids are three texts, and none is empty: an id may hold any character.
+                {_look_at(raised)}"""
             )
         common.has_run(outcome, call)
         value = outcome.value
@@ -180,8 +180,8 @@ class _Sessions:
                 continue  # there is no such key: the next look says so
             if isinstance(parts[0].value, list | dict) and parts[0].handle.same(parts[1].handle):
                 raise Misconception(
-                    f"""{self._call(base)} and {self._call(other)} are two dicts with one `{key}` in both.
-                    What is appended or set in one is there in the other, for another person to read.
+                    f"""{self._call(base)} and {self._call(other)} share one `{key}`.
+                    They are two dicts, but what is put in there by one is read by the other.
                     Look at where the {type(parts[0].value).__name__} is made that your code puts into a new session."""
                 )
 
@@ -192,7 +192,7 @@ class _Sessions:
         seen = _shorten(value, self.run)
         if isinstance(value, dict) and all(value.get(key) == part for key, part in NEW.items()):
             raise Misconception(
-                f"""{self._call(ids)} made a session with more in it: {seen}.
+                f"""{self._call(ids)} made more than was asked for: {seen}.
                 A new session is {NEW}; other code counts on that, and on nothing more.
                 Look at the dict that you make."""
             )
@@ -204,7 +204,7 @@ class _Sessions:
                 Look at the keys of the dict that you make, letter by letter."""
             )
         raise Misconception(
-            f"""{self._call(ids)}, with ids that had not been used, returned {seen}.
+            f"""{self._call(ids)} made {seen}.
             A new session is {NEW}: nobody has said anything in it yet.
             Look at the dict that you make for a new session, and at who else can write to it."""
         )
@@ -220,19 +220,19 @@ class _Sessions:
         if again.same(first):
             if value != wanted:
                 raise Misconception(
-                    f"""{call} returned the same dict again, but emptied: {_shorten(value, self.run)}.
+                    f"""{call} emptied the session: the second call returned the same dict, with nothing in it.
                     A message had been appended to it before the second call.
                     Look at what your code does to a session that it has found."""
                 )
             return
         if value == wanted:
             raise Misconception(
-                f"""{call} returned a copy: a second call gave another dict with the same messages list in it.
-                An append still arrives, by luck; `session["messages"] = …` is lost.
+                f"""{call} returned a copy: a second call gave another dict.
+                Both hold the same list, so an append arrives, by luck; `session["messages"] = …` is lost.
                 Look at what is between the place where the session is kept and the `return`."""
             )
         raise Misconception(
-            f"""A message was appended to what {call} returned; the second call returned {_shorten(value, self.run)}.
+            f"""{call} lost a message: one was appended, a second call returned a dict without it.
             Either each call makes a new session, or the function keeps one and hands out a copy.
             Look at whether what you return is the very dict that you keep, and whether you keep it."""
         )
@@ -243,8 +243,8 @@ class _Sessions:
         if again.same(handle) and again.value == {"messages": [], "scratchpad": PAD}:
             return
         raise Misconception(
-            f"""{self._call(ids)} lost a scratchpad: {PAD} was put in, {_shorten(again.value, self.run)} came back.
-            That session had no message yet. It was there all the same.
+            f"""{self._call(ids)} lost a scratchpad: it came back as {_shorten(again.value, self.run)}.
+            {PAD} had been put in. There was no message yet, but the session was there all the same.
             Look at how your code decides that a session is absent."""
         )
 
@@ -348,17 +348,15 @@ class _Sessions:
         if raised is not None and expected in raised.names:
             return
         if raised is not None:
-            why = (
-                "An empty text is a str" if id_ == "" else f"{_shown_id(id_)} is no str, which is more than a bad value"
-            )
+            is_what = "of the right type, but no id" if id_ == "" else "of another type"
             raise Misconception(
                 f"""{call} raised {common.shown(raised)}; the rule asks for a {expected}.
-                {why}: whoever catches the error has to know which of the two it is.
+                {_shown_id(id_)} is {is_what}: whoever catches the error has to know which of the two it is.
                 Look at which check comes first, and at what it raises."""
             )
         if id_ == "":
             raise Misconception(
-                f"""{call} returned {_shorten(outcome.value, self.run)}; an empty {where} is refused with a {expected}.
+                f"""{call} returned a session; an empty {where} is refused with a {expected}.
                 Everyone whose {where} was not filled in would land in this one session.
                 Look at what your code asks of the {where} before it uses it."""
             )
@@ -371,8 +369,8 @@ class _Sessions:
                 Look at what your code does with a {where} that is no str."""
             )
         raise Misconception(
-            f"""{call} returned {_shorten(outcome.value, self.run)}; a {where} that is no str is a {expected}.
-            7 and "7" would be two sessions, and the same user would miss one of them.
+            f"""{call} returned a session; a {where} that is no str is refused with a {expected}.
+            {_shown_id(id_)} and {_shown_id(str(id_))} would be two sessions, and somebody would miss one of them.
             Look at what your code asks of the {where} before it uses it."""
         )
 
@@ -399,12 +397,12 @@ def _quoted(id_: object, run: str) -> str:
 
 def _shorten(value: object, run: str) -> str:
     """A value on one line, without what makes the ids of a run new."""
-    return shorten(repr(value).replace(run, ""), 90)
+    return shorten(repr(value).replace(run, ""), 60)
 
 
 # -- test_isolation ------------------------------------------------------------------------------------
 
-OPENING = "You are helpful and brief."
+OPENING = "Be brief."
 
 
 class Store:
@@ -422,6 +420,7 @@ class Store:
         self._added: list[Ids] = []
         self._was_read: list[Ids] = []
         self._last: tuple[str, Ids] | None = None
+        self._compared: set[tuple[Ids, Ids]] = set()  # written to, and read after that
 
     def add(self, tenant: str, user: str, session: str, text: str) -> None:
         """Add a text to a conversation."""
@@ -434,13 +433,14 @@ class Store:
         """The texts of a conversation, oldest first."""
         conversation = self._conversation(tenant, user, session)
         self._was_read.append((tenant, user, session))
+        self._compared |= {(written, (tenant, user, session)) for written in set(self._added)}
         self._last = ("read", (tenant, user, session))
         return list(conversation)
 
     def _conversation(self, *ids: str) -> list[str]:
         for id_ in ids:
             if not isinstance(id_, str):
-                raise TypeError(f"An id is a str, not a {type(id_).__name__}.")
+                raise TypeError(f"An id is a str, and {shorten(repr(id_), 40)} is none.")
             if not id_:
                 raise ValueError("An id is not empty.")
         return self._texts.setdefault(self._key(*ids), list(self._opening))
@@ -488,10 +488,10 @@ def test_isolation(learner: Learner) -> None:
         if when_empty and when_opened:
             _misses(leak, right[0][1])
         if when_empty or when_opened:
-            noticed, missed_one = ("begin empty", "begin with a text of the store's own")[:: 1 if when_opened else -1]
+            noticed, missed_one = ("begin empty", "begin with a text of its own")[:: 1 if when_opened else -1]
             raise Misconception(
-                f"""Your test finds a store that {leak} where its conversations {noticed}.
-                It lets the same leak pass where they {missed_one}.
+                f"""Your test finds a store that {leak}, if conversations {noticed}.
+                It lets the same leak pass if they {missed_one}.
                 Look at the case in which your assertion is not reached, or looks at another text."""
             )
     for outcome, _ in right:
@@ -512,7 +512,7 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
     if raised is None:
         common.has_run(outcome, call)
         return outcome, store
-    begins = f"begin with {list(opening)}" if opening else "begin empty"
+    begins = f"begin with {shorten(repr(list(opening)), 40)}" if opening else "begin empty"
     if "AssertionError" not in raised.names:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
@@ -573,6 +573,12 @@ def _asks_enough(outcome: Outcome, store: Store) -> None:
             Where nothing has been said, nothing can leak.
             Look at what stands in the store when your test reads."""
         )
+    if not store._compared:
+        raise Misconception(
+            f"""{call} read {common.count(len(set(store._was_read)), "conversation")} before it added the first text.
+            What is read before anything has been said holds no leak yet.
+            Look at the order of what your test does."""
+        )
     if len({*store._added, *store._was_read}) == 1:
         raise Misconception(
             f"""{call} used one conversation: {shorten(str(store._added[0]), 60)}.
@@ -607,20 +613,20 @@ def _can_not_fail(outcome: Outcome, store: Store) -> None:
     did = f"added {common.count(added, 'text')} and read {common.count(read, 'time')}"
     if outcome.stdout.strip():
         raise Misconception(
-            f"""Your test {did}, printed something, and has let every leak pass, even one list for everybody.
+            f"""Your test {did}, printed something, and let every leak pass, even one list for all.
             A test that reports on the screen has still passed: whoever runs a hundred of them reads none.
             Look at what happens after your code has seen a leak."""
         )
     neighbours = [place for place in PLACES if _differ_only_in(store, place)]
     if not neighbours:
         raise Misconception(
-            f"""Your test {did}, and has let every leak pass, even one list for everybody.
+            f"""Your test {did}, and let every leak pass, even one list for all.
             Nothing that it reads could have come from elsewhere.
             Look at what is added before the read that your assertion looks at, and under which ids."""
         )
     raise Misconception(
-        f"""Your test {did}, and has let every leak pass, even one list for everybody.
-        It reads where a leak shows (another {" or another ".join(neighbours)}), but its assertion never fails.
+        f"""Your test {did}, and let every leak pass, even one list for all.
+        It reads where a leak shows (another {", another ".join(neighbours)}), but its assertion never fails.
         Look at what Python takes as the condition of your `assert`, and where an AssertionError goes."""
     )
 
@@ -630,8 +636,7 @@ def _differ_only_in(store: Store, place: str) -> bool:
     index = PLACES.index(place)
     return any(
         [one != other for one, other in zip(written, read, strict=True)] == [at == index for at in range(3)]
-        for written in set(store._added)
-        for read in set(store._was_read)
+        for written, read in store._compared
     )
 
 
@@ -643,7 +648,7 @@ def _misses(leak: str, store: Store) -> None:
         if not any(":" in id_ for ids in used for id_ in ids):
             why = 'No id in your test has a ":" in it, and without one this store makes no mistake.'
         elif len({":".join(ids) for ids in used}) == len(used):
-            why = 'There are ids with ":" in it, but no two of its conversations are alike once joined.'
+            why = 'There are ids with ":" in them, but no two of its conversations are alike once joined.'
         else:
             why = (
                 "Two of its conversations are alike once joined, but nothing written in one is looked for in the other."
@@ -694,7 +699,7 @@ KEPT: dict[Ids, dict[str, Any]] = {
     ("acme", "a", "s1"): _talk(2),
     ("globex", "a", "s1"): _talk(1),
     ("acme", "b", "a"): _talk(0),
-    ("acme", "a", "s2"): _talk(3),
+    ("acme", "a", "s2"): _talk(4),
     ("a", "b", "s1"): _talk(1),
     ("acme", "A", "s1"): _talk(1),
     ("acme", "ba", "s1"): _talk(1),
@@ -772,7 +777,7 @@ def _deleted(
     extra = [key for key in wanted if key not in after]
     left = [key for key in own if key in after]
     if extra:
-        raise Misconception(_too_much(extra[0], who, call))
+        raise Misconception(_too_much(extra, wanted, who, call))
     if after == store:
         raise Misconception(
             f"""{call} left the caller's dict as it was: all of {common.count(len(own), "session")} are still in it.
@@ -781,8 +786,8 @@ def _deleted(
         )
     if left and all(after[key] != store[key] for key in left):
         raise Misconception(
-            f"""{call} left the key {left[0]} in the dict, with {shorten(repr(after[left[0]]), 60)} in it.
-            A key says who talked when about what: a user who is forgotten leaves no key either.
+            f"""{call} left the key {left[0]}, with {shorten(repr(after[left[0]]), 40)} in it.
+            A key says who had which session: a user who is forgotten leaves no key either.
             Look at what your code changes: the dict, or what is in it."""
         )
     if left and len(own) - len(left) == 1:
@@ -793,23 +798,36 @@ def _deleted(
         )
     if left:
         raise Misconception(
-            f"""{call} left {len(left)} sessions of {len(own)}, {left[0]} among them.
+            f"""{call} left {common.count(len(left), "session")} of {len(own)}: {left[0]} is still there.
             What is not deleted will be read again, after the user was told that it is gone.
             Look at which of the user's keys your code passes over."""
         )
     raise Misconception(
-        f"""{call} changed sessions that were to stay, or added some: {_first_difference(after, wanted)}.
+        f"""{call} changed what was to stay: {_first_difference(after, wanted)}.
         Whoever else is in the dict has not asked for anything.
         Look at each line that writes to `store`."""
     )
 
 
-def _too_much(key: Ids, who: tuple[str, str], call: str) -> str:
+def _too_much(extra: list[Ids], wanted: dict[Ids, Any], who: tuple[str, str], call: str) -> str:
     tenant, name = who
+    key = extra[0]
+    if len(extra) == len(wanted):
+        return f"""{call} deleted all that there was, {common.count(len(wanted), "session")} of other users too.
+            {_shown_id(name)} wanted to be forgotten; everybody is.
+            Look at the condition under which your code deletes."""
+    if {each for each in wanted if each[0] == tenant} == set(extra):
+        return f"""{call} deleted all sessions of the tenant {_shown_id(tenant)}: {key} too.
+            The whole company has lost its conversations, for the sake of one user.
+            Look at what your code does with the user's id."""
     deleted = f"{call} deleted {key} too"
+    if all(":".join(each).startswith(":".join((*who, ""))) for each in extra):
+        return f"""{deleted}: joined with ":", it begins like {":".join((*who, ""))!r}.
+            An id may hold ":", and the text of three ids does not say where one ends.
+            Look at the parts of the key one by one."""
     if key[1] == name:
-        return f"""{deleted}: the user of the same name in another company.
-            There the tenant is {_shown_id(key[0])}; two people share no more than a name.
+        return f"""{deleted}: a user of another company.
+            There the tenant is {_shown_id(key[0])}: two people with the same name.
             Look at which parts of the key your code compares."""
     if key[0] == tenant and key[1].startswith(name):
         return f"""{deleted}: that user is {_shown_id(key[1])}, and only begins like {_shown_id(name)}.
@@ -831,10 +849,6 @@ def _too_much(key: Ids, who: tuple[str, str], call: str) -> str:
         return f"""{deleted}: {_shown_id(key[1])} and {_shown_id(name)} are two users.
             An id is used as it is.
             Look at what your code does to a name before it compares it."""
-    if ":".join(key).startswith(":".join(who)):
-        return f"""{deleted}: joined with ":", this key begins as the user's do.
-            An id may hold ":", and the text of three ids does not say where one ends.
-            Look at the parts of the key one by one."""
     return f"""{deleted}: that is the user {_shown_id(key[1])} of the tenant {_shown_id(key[0])}.
         Somebody else has lost a conversation.
         Look at the condition under which your code deletes."""
@@ -851,19 +865,19 @@ def _counted(outcome: Outcome, store: dict[Ids, Any], own: list[Ids], call: str)
         return
     did = f"{call} deleted {common.count(right, 'session')}"
     if value is None:
-        printed = "printed something and returned None" if outcome.stdout.strip() else "returned None"
+        printed = "printed something, returned None" if outcome.stdout.strip() else "returned None"
         why = (
             "Whoever confirms the deletion needs the number." if right else "Where nothing is deleted, the number is 0."
         )
         raise Misconception(
-            f"""{did}, and {printed}; the rule asks for how many.
+            f"""{did}, and {printed}, not how many.
             {why}
             Look at each way through your function: does each one end in a `return`?"""
         )
     if type(value) is not int:
         kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
         raise Misconception(
-            f"""{did}, and returned a {kind}: {shorten(repr(value), 60)}.
+            f"""{did}, and returned a {kind}: {shorten(repr(value), 30)}.
             The rule asks for a number, an int.
             Look at what you return."""
         )
