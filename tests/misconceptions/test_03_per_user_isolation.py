@@ -658,7 +658,7 @@ def get_session(tenant, user, session):
             "the colliding pair is written, but not compared",
             _only('[("a:b", "c", "s"), ("x", "c", "s"), ("a:b", "x", "s"), ("a:b", "c", "x")]')
             + '    store.add("a", "b:c", "s", "other")\n',
-            "nothing written in one is looked for",
+            "it does not look in one for what",
         ),
         (
             "the tenant's neighbour is read, not looked at",
@@ -698,7 +698,7 @@ def get_session(tenant, user, session):
             _test(
                 'store.add(*WRITTEN, "secret")\nfor ids in NEIGHBOURS:\n    assert store.read(*ids)[:1] != ["secret"]'
             ),
-            "lets the same leak pass if they begin with a text",
+            "if they begin with the store's own text",
         ),
         (
             "a tuple is true",

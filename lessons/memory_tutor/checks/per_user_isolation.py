@@ -116,7 +116,7 @@ class _Sessions:
         raised = outcome.exception
         if raised is not None and "ValueError" in raised.names:
             raise LearnerRaised(
-                f"""{call} raised {common.shown(raised)}
+                f"""{call} raised {_shown(raised)}
                 These ids are three texts, and none is empty: an id may hold any character.
                 {_look_at(raised)}"""
             )
@@ -350,7 +350,7 @@ class _Sessions:
         if raised is not None:
             is_what = "of the right type, but no id" if id_ == "" else "of another type"
             raise Misconception(
-                f"""{call} raised {common.shown(raised)}; the rule asks for a {expected}.
+                f"""{call} raised {_shown(raised)}; the rule asks for a {expected}.
                 {_shown_id(id_)} is {is_what}: whoever catches the error has to know which of the two it is.
                 Look at which check comes first, and at what it raises."""
             )
@@ -409,13 +409,13 @@ class Store:
     """A store of conversations, right or leaking; it notes what a test asks of it.
 
     Args:
-        _key: makes one key of the three ids; a store leaks where two conversations have the same key.
-        _opening: texts that each conversation begins with.
+        key: makes one key of the three ids; a store leaks where two conversations have the same key.
+        opening: texts that each conversation begins with.
     """
 
-    def __init__(self, _key: Callable[[str, str, str], object], _opening: tuple[str, ...] = ()) -> None:
-        self._key = _key
-        self._opening = _opening
+    def __init__(self, key: Callable[[str, str, str], object], opening: tuple[str, ...] = ()) -> None:
+        self._key = key
+        self._opening = opening
         self._texts: dict[object, list[str]] = {}
         self._added: list[Ids] = []
         self._was_read: list[Ids] = []
@@ -488,7 +488,7 @@ def test_isolation(learner: Learner) -> None:
         if when_empty and when_opened:
             _misses(leak, right[0][1])
         if when_empty or when_opened:
-            noticed, missed_one = ("begin empty", "begin with a text of its own")[:: 1 if when_opened else -1]
+            noticed, missed_one = ("begin empty", "begin with the store's own text")[:: 1 if when_opened else -1]
             raise Misconception(
                 f"""Your test finds a store that {leak}, if conversations {noticed}.
                 It lets the same leak pass if they {missed_one}.
@@ -515,11 +515,11 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
     begins = f"begin with {shorten(repr(list(opening)), 40)}" if opening else "begin empty"
     if "AssertionError" not in raised.names:
         raise LearnerRaised(
-            f"""{call} raised {common.shown(raised)}
+            f"""{call} raised {_shown(raised)}
             The store was a right one, whose conversations {begins}: this test is broken, it has found nothing.
             {_look_at(raised)}"""
         )
-    said = f"{call} raised {common.shown(raised)}" if raised.message.strip() else f"{call} raised AssertionError"
+    said = f"{call} raised {_shown(raised)}"
     if store._last is None:
         raise Misconception(
             f"""{said} before it had asked the store anything.
@@ -545,6 +545,10 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
         Its last call was {last}; that conversation held {shorten(repr(store._texts[ids]), 60)}, as it should.
         {_look_at(raised, "is it true when nothing has leaked?")}"""
     )
+
+
+def _shown(raised: Raised) -> str:
+    return common.shown(raised).removesuffix(": ")
 
 
 def _look_at(raised: Raised, question: str = "when does it happen?") -> str:
@@ -594,7 +598,7 @@ def _notices(learner: Learner, leak: str, opening: tuple[str, ...]) -> bool:
     raised = outcome.exception
     if raised is not None and "AssertionError" not in raised.names:
         raise LearnerRaised(
-            f"""For a store that {leak}, `test_isolation(store)` raised {common.shown(raised)}
+            f"""For a store that {leak}, `test_isolation(store)` raised {_shown(raised)}
             Only an AssertionError says that the store leaks; any other exception says that the test is broken.
             {_look_at(raised)}"""
         )
@@ -645,18 +649,20 @@ def _misses(leak: str, store: Store) -> None:
     used = {*store._added, *store._was_read}
     passed = f"Your test let a store pass that {leak}."
     if leak.startswith("joins"):
+        look = "for two different triples of ids that become one text"
         if not any(":" in id_ for ids in used for id_ in ids):
             why = 'No id in your test has a ":" in it, and without one this store makes no mistake.'
         elif len({":".join(ids) for ids in used}) == len(used):
             why = 'There are ids with ":" in them, but no two of its conversations are alike once joined.'
         else:
             why = (
-                "Two of its conversations are alike once joined, but nothing written in one is looked for in the other."
+                "Two of its conversations are alike once joined, but it does not look in one for what is in the other."
             )
+            look = "at what your test reads of these two, and what it expects there"
         raise Misconception(
             f"""{passed}
             {why}
-            Look for two different triples of ids that become one text."""
+            Look {look}."""
         )
     if leak.startswith("keeps"):
         raise Misconception(
@@ -751,13 +757,13 @@ def _forgets(learner: Learner, store: dict[Ids, Any], tenant: str, name: str) ->
     raised = outcome.exception
     if raised is not None and "RuntimeError" in raised.names and "changed" in raised.message:
         raise LearnerRaised(
-            f"""{call} raised {common.shown(raised)}
+            f"""{call} raised {_shown(raised)}
             A loop that goes over a dict loses its place when the dict loses a key.
             Look at what your loop goes over, and at what it deletes from."""
         )
     if raised is not None and "KeyError" in raised.names and not own:
         raise LearnerRaised(
-            f"""{call} raised {common.shown(raised)}
+            f"""{call} raised {_shown(raised)}
             This tenant has no user of that name: there is nothing to delete, and the answer is 0.
             Look at the line that takes for granted that a key is there."""
         )
