@@ -69,7 +69,7 @@ class AtomicJsonFile(JsonFile):
             os.fsync(file.fileno())
         for _ in range(100):
             with suppress(PermissionError):  # Windows, while the other process has the file open
-                os.replace(whole, self.path)
+                whole.replace(self.path)
                 return
             time.sleep(0.01)
         raise TimeoutError(f"{self.path} stays in use.")
@@ -203,8 +203,9 @@ class Count:
         lost = len(acknowledged) - len(kept)
         self.lost += lost
         self.shares.append(100 * lost / max(1, len(acknowledged)))
-        following = [name if role == "assistant" else "" for name, _, role in names[1:]] + [""]
-        self.apart += sum(role == "user" and name != next_ for (name, _, role), next_ in zip(names, following))
+        answered = [*zip(names, names[1:], strict=False)]
+        pairs = sum(one[2] == "user" and next_[2] == "assistant" and one[0] == next_[0] for one, next_ in answered)
+        self.apart += sum(role == "user" for _, _, role in names) - pairs
 
 
 def folders() -> Iterator[Path]:
@@ -277,13 +278,10 @@ def main() -> None:
         write(way, folder, worker, int(turns))
         return
     moments = random.Random(options.seed)
-    print(
-        f"A writer killed {options.kills} times; {options.runs} times two workers at once, {options.turns} turns each"
-    )
+    print(f"A writer killed {options.kills} times; two workers {options.runs} times, {options.turns} turns each")
     print(f"{'':<28}|{'killed':^30}|{'two workers':^44}")
-    print(
-        f"{'way of saving':<28}|{'unreadable':>12}{'turns lost':>17} |{'unreadable':>12}{'turns lost':>17}{'a run':>14}"
-    )
+    lost = f"{'unreadable':>12}{'turns lost':>17}"
+    print(f"{'way of saving':<28}|{lost} |{lost}{'a run':>14}")
     for way in WAYS:
         begun = time.perf_counter()
         one = killed(way, options.kills, options.before, moments)
