@@ -11,6 +11,7 @@ Prints counts; asserts nothing. The numbers of two runs differ, as luck does; wh
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -203,8 +204,9 @@ class Count:
         lost = len(acknowledged) - len(kept)
         self.lost += lost
         self.shares.append(100 * lost / max(1, len(acknowledged)))
-        answered = [*zip(names, names[1:], strict=False)]
-        pairs = sum(one[2] == "user" and next_[2] == "assistant" and one[0] == next_[0] for one, next_ in answered)
+        pairs = sum(
+            (one[0], one[2], next_[2]) == (next_[0], "user", "assistant") for one, next_ in itertools.pairwise(names)
+        )
         self.apart += sum(role == "user" for _, _, role in names) - pairs
 
 
