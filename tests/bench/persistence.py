@@ -3,7 +3,8 @@
 Two experiments, with real processes. *Killed*: a process adds turns to a conversation as fast as it can and is
 killed at a random moment, many times. *Two workers*: two processes add turns to one conversation at once.
 A turn is acknowledged when the call that saves it has returned; lost are the acknowledged turns that the
-store does not give back, and all of them where it cannot be read.
+store does not give back, and all of them where it cannot be read. A turn whose call raises, since the file cannot be
+read just then, is not acknowledged: its user has seen an error.
 
 Prints counts; asserts nothing. The numbers of two runs differ, as luck does; which of them are 0 should not.
 """

@@ -49,7 +49,7 @@ lesson.predict(
     right="b",
     why={
         "a": "one thread, yes; but at each `await` the other task may go on.",
-        "b": "while the first waits, the second appends its question. Both requests hold both.",
+        "b": "while the first waits, the second appends its question, and sends both.",
         "c": "that is what two files did. Here both work on one list, and appending keeps all.",
     },
 )
