@@ -53,3 +53,9 @@ lesson.predict(
         "c": "that is what two files did. Here both work on one list, and appending keeps all.",
     },
 )
+
+
+# -- save_session ----------------------------------------------------------------------------------------
+
+
+# -- SqliteStore -----------------------------------------------------------------------------------------
