@@ -98,11 +98,11 @@ ROWS, STEPS = 10_000, 1_000_000
     hints=[
         "What must have happened between your `BEGIN` and your commit, so that a rival's turn cannot slip in between "
         "looking at the version and writing?",
-        "Section 8 shows the stale version, section 6 the transaction, and the end of section 7 how the newest rows are "
-        "read. Your `append` is all of them together: in which order?",
-        "`append`: turn the messages into JSON first; then, after `BEGIN IMMEDIATE`, read the version, raise `Conflict` if "
-        "it is not the one that you were given, write the conversation's row and one row for each message. The line left "
-        "to write is the `INSERT INTO messages (…) VALUES (?, ?, ?, ?)`, with `executemany`.",
+        "Section 8 shows the stale version, section 6 the transaction, and the end of section 7 how the newest rows "
+        "are read. Your `append` is all of them together: in which order?",
+        "`append`: turn the messages into JSON first; then, after `BEGIN IMMEDIATE`, read the version, raise "
+        "`Conflict` if it is not the one that you were given, write the conversation's row and one row for each "
+        "message. The line left to write is the `INSERT INTO messages (…) VALUES (?, ?, ?, ?)`, with `executemany`.",
     ],
     another_way="""
         The reference opens a connection for each call and closes it. A store that keeps one open is faster, and right
@@ -111,7 +111,7 @@ ROWS, STEPS = 10_000, 1_000_000
         the better way on a server where `BEGIN IMMEDIATE` does not exist.
         """,
 )
-def SqliteStore(learner: Learner) -> None:  # noqa: N802 - a check bears the name of what it checks
+def SqliteStore(learner: Learner) -> None:
     """Keep conversations in a database, so that no two workers lose a turn."""
     path = str(Path(learner.folder()) / "chats.db")
     store = _new_store(learner, path)
@@ -252,7 +252,7 @@ def _wrong_messages(messages: list[Any], wanted: list[dict[str, Any]]) -> None:
         )
     if messages and said == [common.text(message) for message in wanted[-len(messages) :]]:
         raise Misconception(
-            f"""After four turns, `load` gave {common.count(len(messages), "message")}, the newest; the rule asks for all 8.
+            f"""After four turns, `load` gave the newest {len(messages)} of 8 messages; the rule asks for all.
             What `append` is given comes to what is there; only `last` makes `load` give less.
             Look at what happens to the rows of earlier turns."""
         )
@@ -275,7 +275,7 @@ def _wrong_messages(messages: list[Any], wanted: list[dict[str, Any]]) -> None:
             Look at what your query orders by."""
         )
     raise Misconception(
-        f"""After four turns `load` gave {common.count(len(messages), "message")}, the first {shorten(repr(said[0]), 50)}.
+        f"""After four turns `load` gave {len(messages)} messages, the first {shorten(repr(said[0]), 50)}.
         The rule asks for the 8 messages that were appended, as they were.
         Look at how a message becomes a row, and how a row becomes a message."""
     )
@@ -284,7 +284,7 @@ def _wrong_messages(messages: list[Any], wanted: list[dict[str, Any]]) -> None:
 def _gives_the_newest(store: Handle) -> None:
     everything = [message for turn in TURNS for message in turn]
     for last in (1, 3, 8, 99):
-        messages, _, version = _load(store, ADA, f"`load(conversation, last={last})`", last)
+        messages, _, _ = _load(store, ADA, f"`load(conversation, last={last})`", last)
         if messages == everything[-last:]:
             continue
         if messages == everything[:last]:
@@ -311,7 +311,7 @@ def _gives_the_newest(store: Handle) -> None:
                 Look at the number behind your LIMIT."""
             )
         raise Misconception(
-            f"""`load(conversation, last={last})` gave {common.count(len(messages), "message")}, not the newest of the 8.
+            f"""`load(conversation, last={last})` gave {len(messages)} messages, not the newest of the 8.
             Look at which rows the query takes, and in which order you return them."""
         )
     messages, _, _ = _load(store, ADA, "`load(conversation, last=0)`", 0)
@@ -626,12 +626,13 @@ def _no_end(what: str) -> Misconception:
         "The reply was made from what `load` gave. If that is out of date, what is the reply worth?",
         "Sections 7 and 8: load, call, save. Which of the three has to be done again after a `Conflict`, and which "
         "lines therefore stand inside the loop?",
-        "`for attempt in range(1, 4):` with `load`, the request and `append` inside; `except Conflict:` goes on unless it "
-        "was the third attempt. The line left to write is the `append`, of two messages and the version that `load` gave.",
+        "`for attempt in range(1, 4):` with `load`, the request and `append` inside; `except Conflict:` goes on unless "
+        "it was the third attempt. The line left to write is the `append`, of two messages and the version that `load` "
+        "gave.",
     ],
     another_way="""
-        A lock for each conversation, as in section 9, makes conflicts rare within one process, and then three attempts are
-        plenty. It is better where users send several messages at once. It does not replace the version: a second
+        A lock for each conversation, as in section 9, makes conflicts rare within one process, and then three attempts
+        are plenty. It is better where users send several messages at once. It does not replace the version: a second
         process knows nothing of your lock.
         """,
 )
@@ -731,7 +732,7 @@ def _was_sent(sent: Sent, window: Sequence[list[dict[str, Any]]], text: str, cal
             Look at how many messages you ask the store for, or take of what it gives."""
         )
     raise Misconception(
-        f"""{call} sent {len(before)} stored messages, not the newest ones; the first was {shorten(repr(before[0][1]), 50)}.
+        f"""{call} sent {len(before)} stored messages, not the newest; the first was {shorten(repr(before[0][1]), 50)}.
         Look at which end of the conversation you take."""
     )
 
@@ -852,7 +853,7 @@ def _rival_once(learner: Learner) -> None:
     _was_sent(sent[1], [*TURNS[-2:], [user(rival[0]), assistant(rival[1])]], text, "The second attempt of `chat_turn`")
     if store._appends[-1][1] != 43:
         raise Misconception(
-            f"""{call} appended to version {shorten(repr(store._appends[-1][1]), 30)} the second time; `load` had given 43.
+            f"""{call} appended to version {shorten(repr(store._appends[-1][1]), 30)} then; `load` had given 43.
             A version is no counter of yours: only the store knows what comes after it.
             Look at where the version of the second attempt comes from."""
         )
