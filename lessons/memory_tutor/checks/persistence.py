@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
-from collections.abc import Sequence
+import stat
+import unicodedata
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tutor.checks import common
+from memory_tutor import codec
+from memory_tutor.checks import common, folders
 from memory_tutor.checks.common import assistant, user
 from memory_tutor.codec import Opaque, shorten
-from memory_tutor.exercises import LearnerRaised, Lesson, Misconception
+from memory_tutor.exercises import LearnerRaised, Lesson, Misconception, NotAttempted
 from memory_tutor.scripting import Failure, Scripted, Sent
 
 if TYPE_CHECKING:
@@ -70,6 +75,687 @@ lesson.predict(
 
 # -- save_session ----------------------------------------------------------------------------------------
 
+Session = dict[str, Any]
+
+NOTES: Session = {
+    "messages": [
+        {"role": "system", "content": "Answer in one short sentence."},
+        user("Ich heiße Zoë. 你好 🦜"),
+        assistant('She said: "\\o/"\nand left.'),
+    ],
+    "scratchpad": {"goal": "Pack for Tromsø", "steps_done": [], "facts": {"allergy": None, "nights": 3}},
+}
+LONGER: Session = {**NOTES, "messages": [*NOTES["messages"], user("x" * 10_000), assistant("Quite long.")]}
+SHORTER: Session = {"messages": [user("Καλημέρα, ada.")], "scratchpad": {}}
+HALF_AN_EMOJI: Session = {"messages": [user("Half an emoji: \ud83e")], "scratchpad": {}}
+
+#: Pairs of ids that bad file names take for one, with the reason.
+PAIRS = {
+    ("team/ada", "team_ada"): "A name in which characters are replaced is the name of other ids, too.",
+    ("Ada", "ada"): "To a program that looks for a conversation, these are two.",
+    ("x" * 9_999 + "1", "x" * 9_999 + "2"): "What is cut off an id no longer tells two of them apart.",
+    ("a\\b", "a:b"): "A name in which characters are left out is the name of other ids, too.",
+    ("Zoë", "Zoe\u0308"): "They look alike, but one has a letter more.",
+}
+#: Ids that lead elsewhere where they become a path.
+CLIMBS = ("../ada", "../../ada")
+OTHERS = ("..", ".", "a\0b", "🦜", " ", "*", "ada.json", "CON")
+
+
+class ChatCompletionMessage:
+    """Arrives in the learner's code as an object that is no JSON, like the one that the SDK gives."""
+
+    def to_dict(self) -> None:
+        """Nobody calls this: it makes the object one that a check may lend."""
+
+
+@lesson.exercise(
+    points=2,
+    hints=[
+        "If the power fails at the worst moment of your function, what is in the file afterwards? And who chooses the "
+        "file's name, if the id is `../../ada`?",
+        "Section 2 writes a second file beside the first, and gives it the name when it is whole. Section 4 computes a "
+        "name from an id. Make the text before you open anything: what is no JSON has then touched nothing.",
+        "Check the id. Make `text` with `json.dumps`, then `path` and `new` from the hash of the id, both in `folder`. "
+        'Write `text` to `new` in UTF-8, with flush and fsync as in section 2. The line left to write gives "new" its name.',
+    ],
+    another_way="""
+        In place of one fixed name for the new file, `tempfile.mkstemp(dir=folder)` makes one that nobody else has.
+        It is better where two workers may save the same session at once: with a fixed name, both write to one
+        file. But then a killed writer's files pile up, and your code has to remove its own when writing fails.
+        """,
+)
+def save_session(learner: Learner) -> None:
+    """Keep a session in a file of its own, whole or not at all."""
+    place = _Place(learner)
+    name = _first_save(learner, place)
+    _save_replaces(learner, place, name)
+    _ids_have_files(learner)
+    _bad_ids_are_refused(learner, "save_session", NOTES)
+    _failed_save_changes_nothing(learner)
+
+
+class _Place:
+    """A folder for sessions, two levels deep in a folder that shows what escapes from it."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.outer = Path(learner.folder())
+        self.sessions = self.outer / "home" / "sessions"
+        for folder in (self.outer / "elsewhere", self.outer / "home", self.sessions):
+            folder.mkdir()
+            folder.chmod(stat.S_IMODE(self.outer.stat().st_mode))
+        self.elsewhere = self._outside()
+
+    @property
+    def path(self) -> str:
+        """As a learner's function is given it."""
+        return str(self.sessions)
+
+    def saved(self) -> dict[str, bytes | str]:
+        """What is in the folder, except folders."""
+        return {name: what for name, what in folders.entries(self.sessions).items() if what != folders.FOLDER}
+
+    def escaped(self) -> str:
+        """The name of something that is outside the folder and was not there before, or has changed; or ""."""
+        now = self._outside()
+        return next((name for name in sorted({*now, *self.elsewhere}) if now.get(name) != self.elsewhere.get(name)), "")
+
+    def _outside(self) -> dict[str, bytes | str]:
+        found = folders.entries(self.outer, 1)
+        return {name: what for name, what in found.items() if not name.startswith("home/sessions/")}
+
+
+def _id(session_id: str) -> str:
+    """An id, as it is shown in a message."""
+    if len(session_id) > 40:
+        return f"an id of {len(session_id):,} characters"
+    return repr("/…/ada" if session_id.startswith("/") or ":\\" in session_id else session_id)
+
+
+def _save(learner: Learner, place: _Place, session_id: str, session: Session, call: str) -> None:
+    """Save, where nothing speaks against it."""
+    outcome = learner.call("save_session", place.path, session_id, session)
+    raised = outcome.exception
+    if raised is not None and "UnicodeEncodeError" in raised.names and "surrogates" not in raised.message:
+        raise LearnerRaised(
+            f"""{call} raised UnicodeEncodeError: {shorten(raised.message, 60)}
+            Where no encoding is named, or one that is not UTF-8, it depends on the machine which texts can be saved.
+            Look at each place where text becomes bytes: `{shorten(raised.line.strip(), 60)}`"""
+        )
+    common.has_run(outcome, call)
+    if (outside := place.escaped()) and not place.saved():
+        raise Misconception(
+            f"""{call} wrote `{outside}`, outside the folder that it was given.
+            Whoever makes a backup of the folder, or removes it, has no idea of files elsewhere.
+            Look at how your code makes a path of `folder` and a name."""
+        )
+    if outcome.value is not None:
+        kind = outcome.value.type_name if isinstance(outcome.value, Opaque) else type(outcome.value).__name__
+        raise Misconception(
+            f"""{call} returned a {kind}; the rule asks for None.
+            Where a session is stored is the store's own business: callers know its id.
+            Look at what you return."""
+        )
+
+
+def _holds(what: bytes | str, session: Session, call: str) -> None:
+    """A file has the session in it."""
+    if isinstance(what, str):
+        raise Misconception(
+            f"""After {call}, what is in the folder is {what}.
+            A session belongs into a plain file, which others can read and copy.
+            Look at what your code makes in the folder."""
+        )
+    if not what:
+        raise Misconception(
+            f"""After {call}, the file was empty.
+            What is written goes first into a buffer, and from there to the file when that is closed or flushed.
+            Look at whether, and when, the file is closed."""
+        )
+    try:
+        # Half an emoji has no place in UTF-8; Python writes it with "surrogatepass", and reads it again.
+        text = what.decode("utf-8-sig", "surrogatepass")
+    except UnicodeDecodeError:
+        raise Misconception(
+            f"""After {call}, the bytes of the file were not UTF-8.
+            A file that is read in another encoding than it was written in holds other letters, or an error.
+            Look at each place where text becomes bytes, and whether it names `utf-8`."""
+        ) from None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Misconception(
+            f"""After {call}, the file held no JSON: {shorten(text, 60)!r}
+            `str` and `repr` make text for people; a program in another language cannot read it.
+            Look at what makes the text that you write."""
+        ) from None
+    if isinstance(found, str) and found[:1] in ("{", "["):
+        raise Misconception(
+            f"""After {call}, the file held a JSON text in a JSON text.
+            It was made with `dumps` twice, and takes `loads` twice.
+            Look at how often the session is turned into text."""
+        )
+    if found != session:
+        raise Misconception(
+            f"""After {call}, the file held another session: {_difference(session, found)}.
+            What is not in the file is lost when the program ends.
+            Look at what happens to the session on its way into the file, encoding included."""
+        )
+
+
+def _difference(wanted: Any, found: Any) -> str:
+    """Where two values begin to differ, in a few words."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for key in [*wanted, *found]:
+            if key not in found:
+                return f"{key!r} is missing"
+            if key not in wanted:
+                return f"{shorten(repr(key), 30)} is new"
+            if wanted[key] != found[key]:
+                return _difference(wanted[key], found[key])
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return next((_difference(a, b) for a, b in zip(wanted, found, strict=True) if a != b), "another order")
+    return f"{shorten(ascii(found) if _half(wanted) else repr(found), 40)} for {shorten(_printable(wanted), 40)}"
+
+
+def _half(value: object) -> bool:
+    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _printable(value: object) -> str:
+    return ascii(value) if _half(value) else repr(value)
+
+
+def _first_save(learner: Learner, place: _Place) -> str:
+    """Save into an empty folder, and return the name of the file."""
+    call = '`save_session(folder, "s-1", session)`'
+    _save(learner, place, "s-1", NOTES, call)
+    saved = place.saved()
+    if not saved:
+        raise Misconception(
+            f"""{call} returned, and the folder was empty.
+            What is kept in a variable ends with the program.
+            Look at where your code writes to a file, and in which folder."""
+        )
+    if len(saved) > 1:
+        raise Misconception(
+            f"""{call} left {len(saved)} files in the empty folder: {_names(saved)}.
+            A file that nobody needs any more is one more for each save, and looks like a session.
+            Look at what becomes of each file that your code makes."""
+        )
+    _nothing_outside(place, call)
+    ((name, what),) = saved.items()
+    _holds(what, NOTES, call)
+    return name
+
+
+def _names(saved: Iterable[str]) -> str:
+    return ", ".join(shorten(codec.printable(name), 24) for name in sorted(saved)[:3])
+
+
+def _nothing_outside(place: _Place, call: str) -> None:
+    if outside := place.escaped():
+        raise Misconception(
+            f"""{call} left `{outside}`, outside the folder that it was given.
+            Files outside are on nobody's list, and the place may be full, or somebody else's.
+            Look at where each file that your code makes has its place."""
+        )
+
+
+def _second_name(path: Path, name: Path) -> int | None:
+    """Give a file a second name, or, where that cannot be done, return its number."""
+    try:
+        os.link(path, name)
+    except (OSError, AttributeError, NotImplementedError):
+        return path.stat().st_ino
+    return None
+
+
+def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
+    """Save again after a restart: the new file takes the old one's name, and the old one is not written to."""
+    call = '`save_session(folder, "s-1", session)` for the second time'
+    path, backup = place.sessions / name, place.outer / "elsewhere" / "backup"
+    old = place.saved()[name]
+    number = _second_name(path, backup)
+    place.elsewhere = place._outside()
+    restarted = learner.fresh(["save_session"])
+    with folders.watch(path.parent) as watched:
+        _save(restarted, place, "s-1", LONGER, call)
+    saved = place.saved()
+    if len(saved) > 1 and name in saved:
+        more = [other for other in saved if other != name]
+        if saved[name] == old:
+            raise Misconception(
+                f"""{call}, after a restart, wrote another file, and left the first one as it was.
+                Who looks for the session then finds two, or the old one.
+                Look at what the name is made of: the id and nothing else must decide it."""
+            )
+        raise Misconception(
+            f"""{call} left another file behind: {_names(more)}.
+            What the second save does with the first one's file must leave one file.
+            Look at what becomes of the old file."""
+        )
+    if name not in saved:
+        raise Misconception(
+            f"""{call}, after a restart, took the first file away and wrote one of another name.
+            In between, or after a crash, there is no session of this id.
+            Look at what the name is made of: the id and nothing else must decide it."""
+        )
+    kept = old if number is not None else folders.entries(backup.parent).get(backup.name)
+    in_place = path.stat().st_ino == number if number is not None else kept != old
+    if in_place:
+        raise Misconception(
+            f"""{call} wrote into the old file: a hard link to it no longer reads the old session.
+            From the moment when it is opened until it is closed, there is no whole session on the disk.
+            Look at the section with the killed writer: which file did it open, and which was mended?"""
+        )
+    _nothing_outside(place, call)
+    _holds(saved[name], LONGER, call)
+    if path.name in watched.removed:
+        raise Misconception(
+            f"""{call} removed the old file first, and only then gave the new one its name.
+            A program that is killed in between leaves no session; one that reads in between finds none.
+            Look at whether the old file has to go: what does `os.replace` do with it?"""
+        )
+    if path.name in watched.came:
+        raise Misconception(
+            f"""{call} wrote the new file outside the folder, and moved it in.
+            On another disk that is no change of name: it raises an error, or copies, and is not atomic.
+            Look at the folder in which the new file is made."""
+        )
+
+
+def _ids_have_files(learner: Learner) -> None:
+    """Ids of all shapes have a file each, within the folder, and one that the next process finds, too."""
+    place = _Place(learner)
+    absolute = str(place.outer / "elsewhere" / "ada")
+    owners: dict[str, str] = {}
+    pairs = {id_: (one, why) for (one, id_), why in PAIRS.items()}
+    ids = [*CLIMBS, absolute, *[id_ for pair in PAIRS for id_ in pair], *OTHERS]
+    for number, session_id in enumerate(ids):
+        session = {"messages": [user(f"I am number {number}.")], "scratchpad": {}}
+        call = f"`save_session` with {_id(session_id)}"
+        before = place.saved()
+        outcome = learner.call("save_session", place.path, session_id, session)
+        if outside := place.escaped():
+            raise Misconception(
+                f"""{call} as id wrote `{outside}`, outside the folder.
+                Ids come from outside: whoever chooses them then chooses which files your program writes.
+                Look at how a name is made of an id."""
+            )
+        if outcome.exception is not None:
+            raise LearnerRaised(
+                f"""{call} raised {common.shown(outcome.exception)}
+                An id may be any text, of any length, that is not empty; a file's name may not.
+                Look at how a name is made of an id."""
+            )
+        now = place.saved()
+        new = [name for name in now if name not in before]
+        if not new:
+            changed = next((name for name in now if now[name] != before[name]), "")
+            other = owners.get(changed, "")
+            one, why = pairs.get(session_id, ("", ""))
+            why = why if one == other else "A session that is saved under one of them replaces the other's."
+            raise Misconception(
+                f"""{_id(other)} and {"another one" if len(session_id) > 40 else _id(session_id)} have one file.
+                {why}
+                Look at how a name is made of an id."""
+            )
+        if len(new) > 1:
+            raise Misconception(
+                f"""{call} left {len(new)} new files: {_names(new)}.
+                Each id has one file, whatever characters are in it.
+                Look at what becomes of each file that your code makes."""
+            )
+        owners[new[0]] = session_id
+        _holds(now[new[0]], session, call)
+    _names_differ_on_any_disk(owners)
+    _no_hash_of_this_process(learner, place)
+
+
+def _names_differ_on_any_disk(owners: dict[str, str]) -> None:
+    seen: dict[str, str] = {}
+    for name, session_id in owners.items():
+        other = seen.setdefault(unicodedata.normalize("NFC", name).casefold(), session_id)
+        if other != session_id:
+            raise Misconception(
+                f"""{_id(other)} and {_id(session_id)} have files whose names many disks take for one.
+                On most Macs and under Windows, the second one's session replaces the first one's.
+                Look at how a name is made of an id: which characters can be in it?"""
+            )
+
+
+def _no_hash_of_this_process(learner: Learner, place: _Place) -> None:
+    """A name must not come from `hash`, which gives another number in each process."""
+    before = place.saved()
+    session_id = "one more"
+    outcome = learner.call("save_session", place.path, session_id, NOTES, keep=True)
+    new = [name for name in place.saved() if name not in before]
+    # None's repr is a str on the learner's side; its class makes another one, whose hash their process gives.
+    text = outcome.handle.call("__repr__", keep=True).handle
+    number = text.call("__class__", session_id, keep=True).handle.call("__hash__").value
+    if type(number) is not int or not new:
+        return
+    forms = {form for each in (abs(number), number % 2**64) for form in (str(each), f"{each:x}")}
+    if any(form in new[0].lower() for form in forms):
+        raise Misconception(
+            f"""`save_session` names a file `{shorten(codec.printable(new[0]), 40)}`, after the `hash` of the id.
+            Python's `hash` of a text is another one in each process: after a restart, nothing is found.
+            Look at what gives the same name in every process."""
+        )
+
+
+def _bad_ids_are_refused(learner: Learner, name: str, *more: object) -> None:
+    """What is no id raises the error that the task names, and nothing is written."""
+    place = _Place(learner)
+    for bad, wanted in (("", "ValueError"), (7, "TypeError"), (None, "TypeError"), (["ada"], "TypeError")):
+        call = f"`{name}` with {bad!r} as id"
+        outcome = learner.call(name, place.path, bad, *more)
+        raised = outcome.exception
+        if raised is None:
+            common.has_run(outcome, call)
+            if bad == "":
+                raise Misconception(
+                    f"""{call} raised nothing; an empty id is a ValueError.
+                    Whoever forgets the id would share one conversation with all others who do.
+                    Look at what your code does with an id before it uses it."""
+                )
+            raise Misconception(
+                f"""{call} raised nothing; what is not a text is a TypeError.
+                {"`str(7)` and `'7'` would be one conversation" if bad == 7 else "Its text is no name of anything"}, and a fault elsewhere would never be seen.
+                Look at what your code does with an id before it uses it."""
+            )
+        if wanted not in raised.names:
+            raise Misconception(
+                f"""{call} raised {common.shown(raised)}
+                The caller's mistake is to be told as what it is: {"an empty id" if bad == "" else "not a str"}, {wanted}.
+                Look at what your code does with an id before it uses it."""
+            )
+        if place.saved():
+            raise Misconception(
+                f"""{call} raised {wanted}, and left {_names(place.saved())} in the folder.
+                What is refused leaves no trace.
+                Look at what comes first: looking at the id, or writing."""
+            )
+
+
+def _failed_save_changes_nothing(learner: Learner) -> None:
+    """What cannot be saved raises, and the old file is there as it was, and nothing else."""
+    place = _Place(learner)
+    thing = learner.callback(ChatCompletionMessage())
+    unfit = {"messages": [*LONGER["messages"], thing], "scratchpad": {}}
+    _save(learner, place, "s-1", NOTES, '`save_session(folder, "s-1", session)`')
+    before = place.saved()
+    what = "a session that holds an object of the SDK"
+    outcome = learner.call("save_session", place.path, "s-1", unfit)
+    if outcome.exception is None:
+        raise Misconception(
+            f"""`save_session` with {what} raised nothing.
+            What is written for such an object is not the message, and nobody learns of it.
+            Look at what your code does about what is no JSON: `default=`, or an `except`?"""
+        )
+    _is_as_before(place, before, what)
+    outcome = learner.call("save_session", place.path, "s-1", HALF_AN_EMOJI)
+    what = "a session with half an emoji"
+    if outcome.exception is None:
+        _holds(next(iter(place.saved().values()), b""), HALF_AN_EMOJI, f"`save_session` with {what}")
+        before = place.saved() if len(place.saved()) == 1 else before
+    _is_as_before(place, before, what)
+
+
+def _is_as_before(place: _Place, before: dict[str, bytes | str], what: str) -> None:
+    now = place.saved()
+    ((name, old),) = before.items()
+    if now.get(name) != old:
+        left = now.get(name, b"")
+        size = f"{len(left):,} bytes" if name in now else "nothing"
+        raise Misconception(
+            f"""`save_session` with {what} failed, and {size} of {len(old):,} are left of the old session.
+            It was opened, or taken away, before it was known whether there is something to put in its place.
+            Look at what can fail after that moment, and do it before."""
+        )
+    more = [other for other in now if other != name]
+    if more:
+        raise Misconception(
+            f"""`save_session` with {what} failed, and left {_names(more)} behind.
+            Half-written files look like sessions, and nobody removes them.
+            Look at what has been made by the time it fails: can the text be made before?"""
+        )
+    _nothing_outside(place, f"`save_session` with {what}")
+
+
+# -- load_session ----------------------------------------------------------------------------------------
+
+FIRST = "Solve `save_session` first: `load_session` is checked with the files that it writes."
+
+
+@lesson.exercise(
+    points=3,
+    hints=[
+        "A chat of a user cannot be read. What should the user see, and what should you see? And what if there has "
+        "never been a chat?",
+        "The end of the pitfall in section 2 tells two things apart. `json.loads` raises a ValueError that knows a line "
+        "and a column, but no file; bytes that are not UTF-8 raise another; and a list is good JSON, but no session.",
+        "Check the id, make the path as `save_session` does, and return None where FileNotFoundError says that there "
+        "is nothing. Read and parse in a `try`; see that the result is a dict. The line left to write raises, in the "
+        "`except ValueError`, a ValueError of your own that has the path in its text.",
+    ],
+    another_way="""
+        Some stores move a damaged file aside, to `….damaged`, and go on with an empty session. It is better where an
+        answer now is worth more than the past, and where somebody is told. Here the error is the way to tell.
+        """,
+)
+def load_session(learner: Learner) -> None:
+    """Bring a session back from its file, and tell a missing one from a damaged one."""
+    _missing_is_none(learner)
+    _bad_ids_are_refused(learner, "load_session")
+    place, name = _saved_comes_back(learner)
+    _only_its_own(learner)
+    _damage_is_told(learner, place, name)
+
+
+def _load_file(learner: Learner, place: _Place, session_id: str, call: str) -> Outcome:
+    """Load, and see that nothing has been written."""
+    before = folders.entries(place.outer)
+    outcome = learner.call("load_session", place.path, session_id)
+    after = folders.entries(place.outer)
+    if after == before:
+        return outcome
+    gone = [name for name in before if name not in after]
+    new = [name for name in after if name not in before]
+    if gone and new:
+        seen, means = "moved a file away", "Who comes to mend it, or another worker, does not find it where it was."
+    elif gone:
+        seen, means = "deleted a file", "What is damaged can often be mended by hand; what is gone cannot."
+    elif new:
+        seen, means = f"made {_names(new)}", "From then on, looking for a session that never was finds one."
+    else:
+        seen, means = "wrote into a file", "What is damaged can often be mended by hand; what is overwritten cannot."
+    raise Misconception(
+        f"""{call} {seen}; it is asked to read.
+        {means}
+        Look at what your code does besides reading."""
+    )
+
+
+def _missing_is_none(learner: Learner) -> None:
+    place = _Place(learner)
+    for folder in (place.outer, place.outer / "home", place.outer / "elsewhere"):
+        for name in ("ada", "ada.json"):
+            (folder / name).write_text(json.dumps(NOTES), encoding="utf-8")
+    for session_id in ("s-1", *CLIMBS, str(place.outer / "elsewhere" / "ada"), "..", "a\0b", "x" * 10_000):
+        call = f"`load_session` with {_id(session_id)}, of which there is no file,"
+        outcome = _load_file(learner, place, session_id, call)
+        raised = outcome.exception
+        if raised is not None and session_id == "s-1" and {"FileNotFoundError", "KeyError"} & set(raised.names):
+            raise LearnerRaised(
+                f"""{call} raised {raised.names[0]}; the rule asks for None.
+                That there is no session yet is no fault: each conversation begins so.
+                Look at how your code finds out that there is no file."""
+            )
+        if raised is not None and session_id != "s-1":
+            raise LearnerRaised(
+                f"""{call} raised {common.shown(raised)}
+                An id may be any text, of any length; there is no session of that id.
+                Look at whether the path is made as `save_session` makes it."""
+            )
+        common.has_run(outcome, call)
+        if outcome.value == NOTES:
+            raise Misconception(
+                f"""{call} read one outside the folder.
+                Whoever chooses the id then chooses which files your program reads out.
+                Look at whether the path is made as `save_session` makes it."""
+            )
+        if outcome.value is not None:
+            raise Misconception(
+                f"""{call} returned {_short(outcome.value)}; the rule asks for None.
+                The caller is to know a conversation that has never been from one that is there.
+                Look at what your code returns when there is no file."""
+            )
+
+
+def _short(value: object) -> str:
+    return shorten(codec.printable(repr(value)), 60)
+
+
+def _prepare(learner: Learner, place: _Place, session_id: str, session: Session) -> str:
+    """Save with the learner's own function, and return the name of the file."""
+    before = place.saved()
+    try:
+        outcome = learner.call("save_session", place.path, session_id, session)
+    except NotAttempted as missing:
+        raise NotAttempted(f"{missing.message}\n{FIRST}") from None
+    if outcome.exception is not None:
+        raise LearnerRaised(
+            f"""`save_session`, with which this check begins, raised {common.shown(outcome.exception)}
+            {FIRST}"""
+        )
+    new = [name for name, what in place.saved().items() if name not in before and isinstance(what, bytes)]
+    if len(new) != 1:
+        raise Misconception(
+            f"""`save_session`, with which this check begins, made {common.count(len(new), "file")} for {_id(session_id)}.
+            {FIRST}"""
+        )
+    return new[0]
+
+
+def _comes_back(learner: Learner, place: _Place, session_id: str, session: Session, call: str) -> None:
+    outcome = _load_file(learner, place, session_id, call)
+    common.has_run(outcome, call)
+    value = outcome.value
+    if value == session:
+        return
+    if value is None:
+        raise Misconception(
+            f"""{call} returned None; `save_session` had saved it.
+            The two do not look at the same file, or what was read is not returned.
+            Look at the paths that both make, and at the last line."""
+        )
+    if not isinstance(value, dict):
+        kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
+        raise Misconception(
+            f"""{call} returned a {kind}; the session is a dict.
+            The caller takes `session["messages"]` of it.
+            Look at what turns the text of the file into a dict, and at what you return."""
+        )
+    raise Misconception(
+        f"""{call} returned another session: {_difference(session, value)}.
+        What was saved comes back as it was, letter by letter.
+        Look at each step between the bytes of the file and the `return`, encoding included."""
+    )
+
+
+def _saved_comes_back(learner: Learner) -> tuple[_Place, str]:
+    """What was saved comes back, also to a process that has not saved it."""
+    place = _Place(learner)
+    name = _prepare(learner, place, "s-1", NOTES)
+    _comes_back(learner, place, "s-1", NOTES, '`load_session(folder, "s-1")`')
+    restarted = learner.fresh(["load_session"])
+    _comes_back(restarted, place, "s-1", NOTES, '`load_session(folder, "s-1")`, after a restart,')
+    outcome = learner.call("save_session", place.path, "half", HALF_AN_EMOJI)
+    if outcome.exception is None:
+        _comes_back(learner, place, "half", HALF_AN_EMOJI, "`load_session` of a session with half an emoji")
+    return place, name
+
+
+def _only_its_own(learner: Learner) -> None:
+    """Ids that look alike, or like paths, have each their own session."""
+    place = _Place(learner)
+    sessions = {
+        id_: {**SHORTER, "number": number} for number, id_ in enumerate([*CLIMBS, *[i for p in PAIRS for i in p]])
+    }
+    for session_id, session in sessions.items():
+        _prepare(learner, place, session_id, session)
+    for session_id, session in sessions.items():
+        _comes_back(learner, place, session_id, session, f"`load_session` with {_id(session_id)}")
+
+
+def _damage_is_told(learner: Learner, place: _Place, name: str) -> None:
+    """A damaged file is a ValueError that names it; mended, it is read again."""
+    path = place.sessions / name
+    whole = place.saved()[name]
+    assert isinstance(whole, bytes)
+    quote = whole.find(b'"') + 1
+    damages = {
+        "has 0 bytes": b"",
+        "ends in the middle": whole[: len(whole) // 2],
+        "is full of NUL bytes, as after a power failure": b"\0" * len(whole),
+        "is not UTF-8": whole[:quote] + b"\xff" + whole[quote:],
+        "holds a list": json.dumps(NOTES["messages"]).encode(),
+        "holds an empty list": b"[]",
+        "holds null": b"null",
+    }
+    for what, damaged in damages.items():
+        path.write_bytes(damaged)
+        call = f"`load_session` of a file that {what}"
+        outcome = _load_file(learner, place, "s-1", call)
+        common.has_run(outcome, call) if outcome.exception is None else None
+        _is_told(outcome, call, path)
+    path.write_bytes(whole)
+    _comes_back(learner, place, "s-1", NOTES, "`load_session` of a file that was damaged, and has been mended,")
+
+
+def _is_told(outcome: Outcome, call: str, path: Path) -> None:
+    """The outcome of a load is a ValueError that names the file."""
+    raised = outcome.exception
+    if raised is None:
+        value = outcome.value
+        if value is None or value == {}:
+            raise Misconception(
+                f"""{call} returned {value!r}: the damage is taken for a conversation that has never been.
+                The caller goes on with an empty one, and saves it over what could have been mended.
+                Look at which of your lines answers to a file that is there."""
+            )
+        if isinstance(value, list):
+            raise Misconception(
+                f"""{call} returned a list; a session is a dict.
+                It is good JSON, and no session: the caller fails later, far from the file.
+                Look at what is known of what `json.loads` returns."""
+            )
+        raise Misconception(
+            f"""{call} returned {_short(value)}; the rule asks for a ValueError.
+            What comes back is not what was saved, and nobody is told.
+            Look at what your code overlooks, or remembers."""
+        )
+    if raised.names[0] in ("TimeLimit", "ProcessEnded") or "ValueError" not in raised.names:
+        raise LearnerRaised(
+            f"""{call} raised {common.shown(raised)}
+            The rule asks for a ValueError: callers wait for one kind of error for all kinds of damage.
+            Look at what your code takes for granted about what it reads."""
+        )
+    if path.stem not in raised.message:
+        if raised.names[0] in ("JSONDecodeError", "UnicodeDecodeError"):
+            raise Misconception(
+                f"""{call} raised a bare {raised.names[0]}: {shorten(raised.message, 50)}
+                It knows a place in the text, but not in which of ten thousand files.
+                Look at what the one who has to mend the file needs to read."""
+            )
+        raise Misconception(
+            f"""{call} raised {raised.names[0]} without the file's name: {shorten(raised.message, 50)!r}
+            The id does not tell which file it is: the name is computed, and nobody can compute it backwards.
+            Look at what the one who has to mend the file needs to read."""
+        )
+
 
 # -- SqliteStore -----------------------------------------------------------------------------------------
 
@@ -78,9 +764,9 @@ Conversation = tuple[str, str, str]
 ADA: Conversation = ("acme", "ada", "s1")
 #: Pairs that a key made of joined texts, or of less than three, takes for the same.
 NEIGHBOURS: list[tuple[Conversation, Conversation, str]] = [
-    (("acme", "ada", "s2"), ("acme", "ada", "s3"), "the session differs"),
-    (("acme", "bob", "s1"), ("acme", "eve", "s1"), "the user differs"),
-    (("north", "ada", "s9"), ("south", "ada", "s9"), "the tenant differs"),
+    (("acme", "cy", "s2"), ("acme", "cy", "s3"), "the session differs"),
+    (("acme", "bob", "s4"), ("acme", "eve", "s4"), "the user differs"),
+    (("north", "ada", "s5"), ("south", "ada", "s5"), "the tenant differs"),
     (("a:b", "c", "d"), ("a", "b:c", "d"), 'the ":" stands elsewhere'),
     (("a", "b/c", "d"), ("a", "b", "c/d"), 'the "/" stands elsewhere'),
     (("a", "b|c", "d_e"), ("a|b", "c", "d_e"), 'the "|" stands elsewhere'),
@@ -116,6 +802,7 @@ def SqliteStore(learner: Learner) -> None:
     path = str(Path(learner.folder()) / "chats.db")
     store = _new_store(learner, path)
     _starts_empty(store)
+    _keeps_apart(store)
     _keeps_turns(store)
     _gives_the_newest(store)
     _stands_in_the_file(learner, path)
@@ -123,7 +810,7 @@ def SqliteStore(learner: Learner) -> None:
     _keeps_pads(store)
     _refuses_stale_versions(learner, store, path)
     _all_or_nothing(store)
-    _keeps_apart(store)
+    _takes_any_id(store)
     _refuses_what_is_no_id(store)
 
 
@@ -168,7 +855,14 @@ def _load(store: Handle, conversation: Conversation, call: str, last: int | None
 
 def _append(store: Handle, conversation: Conversation, messages: list[Any], version: Any, **pad: Any) -> Any:
     """Append, and return the version that came of it."""
-    outcome = store.call("append", conversation, messages, version, **pad)
+    # A writer that finds the database locked waits five seconds.
+    outcome = store.call("append", conversation, messages, version, seconds=8, **pad)
+    if outcome.exception is not None and "Conflict" in outcome.exception.names:
+        raise Misconception(
+            f"""`append` to version {shorten(repr(version), 30)} raised `Conflict`, and the store itself had given it last.
+            No rival was there: either the version is not the one that stands in the file, or the file has not changed.
+            Look at which version `append` returns, and at whether all that it writes is committed."""
+        )
     common.has_run(outcome, "`append`")
     if outcome.args[1] != messages:
         raise Misconception(
@@ -413,11 +1107,11 @@ def _keeps_pads(store: Handle) -> None:
 def _refuses_stale_versions(learner: Learner, store: Handle, path: str) -> None:
     conversation: Conversation = ("acme", "ada", "race")
     rival = _new_store(learner, path)
-    _refused(rival, store, conversation, 0, "an `append` to version 0, after a rival's first turn")
-    _, _, version = _load(store, conversation, "`load`")
+    version = _append(store, conversation, TURNS[3], 0)
     _refused(rival, store, conversation, version, "an `append` with a version that a rival has used since")
+    _refused(rival, store, ("acme", "ada", "first"), 0, "an `append` to version 0, after a rival's first turn")
     _, pad, version = _load(store, conversation, "`load`")
-    _append(rival, conversation, TURNS[2], version)
+    _goes_on(rival, conversation, version, "After an `append` that was refused")
     outcome = store.call("append", conversation, [], version, pad={"goal": "stale"})
     _is_conflict(outcome, "an `append` of a pad alone with a stale version")
     if _load(store, conversation, "`load`")[1] != pad:
@@ -447,6 +1141,17 @@ def _refused(rival: Handle, store: Handle, conversation: Conversation, version: 
             Whoever is refused asks the model again and appends again: the turn would stand there twice.
             Look at what takes back the rows that were written before the exception."""
         )
+
+
+def _goes_on(store: Handle, conversation: Conversation, version: Any, after: str) -> None:
+    try:
+        _append(store, conversation, TURNS[2], version)
+    except LearnerRaised as error:
+        raise Misconception(
+            f"""{after}, the next one fails: {shorten(error.message.splitlines()[0], 90)}
+            A transaction that nobody has ended keeps everybody else waiting.
+            Look at what ends it when an exception leaves `append`."""
+        ) from None
 
 
 def _is_conflict(outcome: Outcome, what: str) -> None:
@@ -498,14 +1203,7 @@ def _all_or_nothing(store: Handle) -> None:
             Messages, pad and version belong together: all of them or none.
             Look at what stands outside the transaction."""
         )
-    try:
-        _append(store, conversation, TURNS[1], version)
-    except LearnerRaised as error:
-        raise Misconception(
-            f"""After an `append` that had raised, the next one fails, too: {shorten(error.message.splitlines()[0], 70)}
-            A transaction that nobody has ended keeps everybody else waiting.
-            Look at what ends it when an exception leaves `append`."""
-        ) from None
+    _goes_on(store, conversation, version, "After an `append` that had raised")
 
 
 def _keeps_apart(store: Handle) -> None:
@@ -518,6 +1216,9 @@ def _keeps_apart(store: Handle) -> None:
                 One user would read what another has said.
                 Look at the columns by which your queries find a conversation."""
             )
+
+
+def _takes_any_id(store: Handle) -> None:
     for odd in ODD_IDS:
         conversation: Conversation = (odd, "u", odd)
         shown = shorten(repr(odd), 40)
@@ -669,6 +1370,7 @@ def _one_turn(learner: Learner) -> None:
 
     text = "What is the capital of Norway?"
     outcome = _turn(learner, store, text, *[reply] * 9)
+    _versions_given(store, [40], call)
     sent = common.only_request(learner, outcome, call)
     _was_sent(sent, TURNS[-3:], text, call)
     common.reply_of(outcome, call, "Oslo is the capital of Norway.")
@@ -782,12 +1484,7 @@ def _was_appended(store: RivalStore, text: str, reply: str, version: int, call: 
             A turn in the store is the question (user), then the reply (assistant).
             Look at the list that you give to `append`."""
         )
-    if given != version or isinstance(given, bool):
-        raise Misconception(
-            f"""{call} appended to version {shorten(repr(given), 30)}; `load` had given {version}.
-            The version says what the reply was made from; only the store knows what it means.
-            Look at the third argument of `append`."""
-        )
+    _versions_given(store, [version], call)
     if pad not in (None, {"goal": "untouched"}):
         raise Misconception(
             f"""{call} appended the pad {shorten(repr(pad), 60)}.
@@ -801,10 +1498,31 @@ def _was_appended(store: RivalStore, text: str, reply: str, version: int, call: 
         )
 
 
+def _versions_given(store: RivalStore, versions: list[int], call: str) -> None:
+    """Look whether each append was given the version that the load before it had given."""
+    for (messages, given, _), version in zip(store._appends, versions, strict=False):
+        if given == version and not isinstance(given, bool):
+            continue
+        if isinstance(messages, list) and len(messages) == 1:
+            return  # question and reply apart, which has its own message
+        if version == versions[0]:
+            raise Misconception(
+                f"""{call} appended to version {shorten(repr(given), 30)}; `load` had given {version}.
+                The version says what the reply was made from; only the store knows what it means.
+                Look at the third argument of `append`."""
+            )
+        raise Misconception(
+            f"""{call} appended to version {shorten(repr(given), 30)} the second time; a `load` then gives {version}.
+            A version is no counter of yours: only the store knows what comes after it.
+            Look at where the version of the second attempt comes from."""
+        )
+
+
 def _empty_conversation(learner: Learner) -> None:
     store, call = RivalStore(), "`chat_turn` of a new conversation"
     store._stored, store._version = [], 0
     outcome = _turn(learner, store, "Hello?", "Hello!")
+    _versions_given(store, [0], call)
     sent = common.only_request(learner, outcome, call)
     _was_sent(sent, [], "Hello?", call)
     common.reply_of(outcome, call, "Hello!")
@@ -815,6 +1533,7 @@ def _rival_once(learner: Learner) -> None:
     store, text = RivalStore([True]), "And of Italy?"
     call = "With a rival who was faster once, `chat_turn`"
     outcome = _turn(learner, store, text, "The first reply.", "The second reply.", "One more reply.")
+    _versions_given(store, [40, 43], call)
     if outcome.exception is not None and "Conflict" in outcome.exception.names:
         raise Misconception(
             f"""{call} let the `Conflict` go on to its caller at once.
@@ -851,12 +1570,6 @@ def _rival_once(learner: Learner) -> None:
             Look at where `load` stands: before the loop, or in it."""
         )
     _was_sent(sent[1], [*TURNS[-2:], [user(rival[0]), assistant(rival[1])]], text, "The second attempt of `chat_turn`")
-    if store._appends[-1][1] != 43:
-        raise Misconception(
-            f"""{call} appended to version {shorten(repr(store._appends[-1][1]), 30)} then; `load` had given 43.
-            A version is no counter of yours: only the store knows what comes after it.
-            Look at where the version of the second attempt comes from."""
-        )
     pair = [user(text), assistant("The second reply.")]
     if common.plain(store._stored[-2:]) != common.plain(pair) or len(store._appends[-1][0]) != 2:
         raise Misconception(
