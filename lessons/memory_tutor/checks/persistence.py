@@ -21,6 +21,7 @@ from memory_tutor.scripting import Failure, Scripted, Sent
 
 if TYPE_CHECKING:
     from memory_tutor.learner import Handle, Learner, Outcome
+    from memory_tutor.raised import Raised
 
 lesson = Lesson("06_persistence", "Persistence", level=3, minutes=75)
 
@@ -117,7 +118,8 @@ class ChatCompletionMessage:
         "Section 2 writes a second file beside the first, and gives it the name when it is whole. Section 4 computes a "
         "name from an id. Make the text before you open anything: what is no JSON has then touched nothing.",
         "Check the id. Make `text` with `json.dumps`, then `path` and `new` from the hash of the id, both in `folder`. "
-        'Write `text` to `new` in UTF-8, with flush and fsync as in section 2. The line left to write gives "new" its name.',
+        "Write `text` to `new` in UTF-8, with flush and fsync as in section 2. The line left to write gives `new` the "
+        "name of `path`.",
     ],
     another_way="""
         In place of one fixed name for the new file, `tempfile.mkstemp(dir=folder)` makes one that nobody else has.
@@ -178,7 +180,7 @@ def _save(learner: Learner, place: _Place, session_id: str, session: Session, ca
     raised = outcome.exception
     if raised is not None and "UnicodeEncodeError" in raised.names and "surrogates" not in raised.message:
         raise LearnerRaised(
-            f"""{call} raised UnicodeEncodeError: {shorten(raised.message, 60)}
+            f"""{call} raised UnicodeEncodeError: {_said(raised, 60)}
             Where no encoding is named, or one that is not UTF-8, it depends on the machine which texts can be saved.
             Look at each place where text becomes bytes: `{shorten(raised.line.strip(), 60)}`"""
         )
@@ -462,13 +464,13 @@ def _bad_ids_are_refused(learner: Learner, name: str, *more: object) -> None:
                 )
             raise Misconception(
                 f"""{call} raised nothing; what is not a text is a TypeError.
-                {"`str(7)` and `'7'` would be one conversation" if bad == 7 else "Its text is no name of anything"}, and a fault elsewhere would never be seen.
+                The fault is the caller's, and further on it looks like a conversation that was lost.
                 Look at what your code does with an id before it uses it."""
             )
         if wanted not in raised.names:
             raise Misconception(
                 f"""{call} raised {common.shown(raised)}
-                The caller's mistake is to be told as what it is: {"an empty id" if bad == "" else "not a str"}, {wanted}.
+                {"An empty id" if bad == "" else "An id that is no str"} is the caller's mistake: a {wanted}.
                 Look at what your code does with an id before it uses it."""
             )
         if place.saved():
@@ -534,7 +536,7 @@ FIRST = "Solve `save_session` first: `load_session` is checked with the files th
     hints=[
         "A chat of a user cannot be read. What should the user see, and what should you see? And what if there has "
         "never been a chat?",
-        "The end of the pitfall in section 2 tells two things apart. `json.loads` raises a ValueError that knows a line "
+        "The pitfall in section 2 ends by telling two things apart. `json.loads` raises a ValueError that knows a line "
         "and a column, but no file; bytes that are not UTF-8 raise another; and a list is good JSON, but no session.",
         "Check the id, make the path as `save_session` does, and return None where FileNotFoundError says that there "
         "is nothing. Read and parse in a `try`; see that the result is a dict. The line left to write raises, in the "
@@ -614,6 +616,11 @@ def _missing_is_none(learner: Learner) -> None:
             )
 
 
+def _said(raised: Raised, most: int) -> str:
+    """The beginning of an exception's message, on one line."""
+    return shorten(" ".join(raised.message.split()), most)
+
+
 def _short(value: object) -> str:
     return shorten(codec.printable(repr(value)), 60)
 
@@ -627,13 +634,13 @@ def _prepare(learner: Learner, place: _Place, session_id: str, session: Session)
         raise NotAttempted(f"{missing.message}\n{FIRST}") from None
     if outcome.exception is not None:
         raise LearnerRaised(
-            f"""`save_session`, with which this check begins, raised {common.shown(outcome.exception)}
+            f"""`save_session`, which this check calls first, raised {common.shown(outcome.exception)}
             {FIRST}"""
         )
     new = [name for name, what in place.saved().items() if name not in before and isinstance(what, bytes)]
     if len(new) != 1:
         raise Misconception(
-            f"""`save_session`, with which this check begins, made {common.count(len(new), "file")} for {_id(session_id)}.
+            f"""`save_session`, which this check calls first, made {len(new)} files for {_id(session_id)}.
             {FIRST}"""
         )
     return new[0]
@@ -681,9 +688,8 @@ def _saved_comes_back(learner: Learner) -> tuple[_Place, str]:
 def _only_its_own(learner: Learner) -> None:
     """Ids that look alike, or like paths, have each their own session."""
     place = _Place(learner)
-    sessions = {
-        id_: {**SHORTER, "number": number} for number, id_ in enumerate([*CLIMBS, *[i for p in PAIRS for i in p]])
-    }
+    ids = [*CLIMBS, *[session_id for pair in PAIRS for session_id in pair]]
+    sessions = {session_id: {**SHORTER, "number": number} for number, session_id in enumerate(ids)}
     for session_id, session in sessions.items():
         _prepare(learner, place, session_id, session)
     for session_id, session in sessions.items():
@@ -709,7 +715,6 @@ def _damage_is_told(learner: Learner, place: _Place, name: str) -> None:
         path.write_bytes(damaged)
         call = f"`load_session` of a file that {what}"
         outcome = _load_file(learner, place, "s-1", call)
-        common.has_run(outcome, call) if outcome.exception is None else None
         _is_told(outcome, call, path)
     path.write_bytes(whole)
     _comes_back(learner, place, "s-1", NOTES, "`load_session` of a file that was damaged, and has been mended,")
@@ -719,6 +724,7 @@ def _is_told(outcome: Outcome, call: str, path: Path) -> None:
     """The outcome of a load is a ValueError that names the file."""
     raised = outcome.exception
     if raised is None:
+        common.has_run(outcome, call)
         value = outcome.value
         if value is None or value == {}:
             raise Misconception(
@@ -746,12 +752,12 @@ def _is_told(outcome: Outcome, call: str, path: Path) -> None:
     if path.stem not in raised.message:
         if raised.names[0] in ("JSONDecodeError", "UnicodeDecodeError"):
             raise Misconception(
-                f"""{call} raised a bare {raised.names[0]}: {shorten(raised.message, 50)}
+                f"""{call} raised a bare {raised.names[0]}: {_said(raised, 50)}
                 It knows a place in the text, but not in which of ten thousand files.
                 Look at what the one who has to mend the file needs to read."""
             )
         raise Misconception(
-            f"""{call} raised {raised.names[0]} without the file's name: {shorten(raised.message, 50)!r}
+            f"""{call} raised {raised.names[0]} without the file's name: {_said(raised, 50)!r}
             The id does not tell which file it is: the name is computed, and nobody can compute it backwards.
             Look at what the one who has to mend the file needs to read."""
         )
@@ -859,7 +865,7 @@ def _append(store: Handle, conversation: Conversation, messages: list[Any], vers
     outcome = store.call("append", conversation, messages, version, seconds=8, **pad)
     if outcome.exception is not None and "Conflict" in outcome.exception.names:
         raise Misconception(
-            f"""`append` to version {shorten(repr(version), 30)} raised `Conflict`, and the store itself had given it last.
+            f"""`append` to version {shorten(repr(version), 20)} raised `Conflict`, and the store had given that version last.
             No rival was there: either the version is not the one that stands in the file, or the file has not changed.
             Look at which version `append` returns, and at whether all that it writes is committed."""
         )
@@ -1452,7 +1458,7 @@ def _was_appended(store: RivalStore, text: str, reply: str, version: int, call: 
             Between two calls a rival may write, or the process may end: half a turn would stay.
             Look at whether question and reply go into one `append`."""
         )
-    messages, given, pad = store._appends[0]
+    messages, _, pad = store._appends[0]
     if not isinstance(messages, list):
         raise Misconception(
             f"""{call} appended {shorten(repr(messages), 60)}; a store takes a list of messages.
