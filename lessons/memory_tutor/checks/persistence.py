@@ -1045,7 +1045,7 @@ def _stands_in_the_file(learner: Learner, path: str) -> None:
 
 
 def _one_row_a_message(path: str) -> None:
-    """Count the rows of all tables: eight messages and more are stored by now."""
+    """Count the rows of all tables: one for each message that the check has stored so far."""
     file = Path(path)
     if file.is_symlink() or not file.is_file():
         raise Misconception(
@@ -1066,7 +1066,7 @@ def _one_row_a_message(path: str) -> None:
             f"""The file at the path cannot be read as an SQLite database: {shorten(str(error), 60)}.
             Look at what `append` writes, and whether a transaction is left open."""
         ) from None
-    messages = sum(len(turn) for turn in TURNS) + 2
+    messages = 2 * (len(NEIGHBOURS) + len(TURNS) + 1)
     if max(counts, default=0) < messages:
         raise Misconception(
             f"""{messages} messages are in the store, and no table has more than {max(counts, default=0)} rows.
@@ -1115,9 +1115,9 @@ def _refuses_stale_versions(learner: Learner, store: Handle, path: str) -> None:
     rival = _new_store(learner, path)
     version = _append(store, conversation, TURNS[3], 0)
     _refused(rival, store, conversation, version, "an `append` with a version that a rival has used since")
-    _refused(rival, store, ("acme", "ada", "first"), 0, "an `append` to version 0, after a rival's first turn")
     _, pad, version = _load(store, conversation, "`load`")
     _goes_on(rival, conversation, version, "After an `append` that was refused")
+    _refused(rival, store, ("acme", "ada", "first"), 0, "an `append` to version 0, after a rival's first turn")
     outcome = store.call("append", conversation, [], version, pad={"goal": "stale"})
     _is_conflict(outcome, "an `append` of a pad alone with a stale version")
     if _load(store, conversation, "`load`")[1] != pad:
