@@ -180,9 +180,9 @@ def _save(learner: Learner, place: _Place, session_id: str, session: Session, ca
     raised = outcome.exception
     if raised is not None and "UnicodeEncodeError" in raised.names and "surrogates" not in raised.message:
         raise LearnerRaised(
-            f"""{call} raised UnicodeEncodeError: {_said(raised, 60)}
-            Where no encoding is named, or one that is not UTF-8, it depends on the machine which texts can be saved.
-            Look at each place where text becomes bytes: `{shorten(raised.line.strip(), 60)}`"""
+            f"""{call} raised UnicodeEncodeError: {_said(raised, 40)}
+            If no encoding is named, the machine's own is taken; not each has all letters.
+            Look at each place where text becomes bytes, and whether it names `utf-8`."""
         )
     common.has_run(outcome, call)
     if (outside := place.escaped()) and not place.saved():
@@ -211,8 +211,14 @@ def _holds(what: bytes | str, session: Session, call: str) -> None:
     if not what:
         raise Misconception(
             f"""After {call}, the file was empty.
-            What is written goes first into a buffer, and from there to the file when that is closed or flushed.
+            What is written waits in a buffer until the file is closed or flushed.
             Look at whether, and when, the file is closed."""
+        )
+    if what[:1] == b"\x80":
+        raise Misconception(
+            f"""After {call}, the file held a pickle, it seems; the rule asks for JSON.
+            To read a pickle is to run what stands in it; JSON is nothing but data.
+            Look at what makes the bytes that you write."""
         )
     try:
         # Half an emoji has no place in UTF-8; Python writes it with "surrogatepass", and reads it again.
@@ -220,7 +226,7 @@ def _holds(what: bytes | str, session: Session, call: str) -> None:
     except UnicodeDecodeError:
         raise Misconception(
             f"""After {call}, the bytes of the file were not UTF-8.
-            A file that is read in another encoding than it was written in holds other letters, or an error.
+            Who reads a file in another encoding than it was written in gets other letters, or an error.
             Look at each place where text becomes bytes, and whether it names `utf-8`."""
         ) from None
     try:
@@ -273,6 +279,12 @@ def _first_save(learner: Learner, place: _Place) -> str:
     call = '`save_session(folder, "s-1", session)`'
     _save(learner, place, "s-1", NOTES, call)
     saved = place.saved()
+    if not saved and folders.entries(place.sessions):
+        raise Misconception(
+            f"""{call} made a folder, and no file in it.
+            A session is a text, and a text stands in a file.
+            Look at what your code makes in the folder that it is given."""
+        )
     if not saved:
         raise Misconception(
             f"""{call} returned, and the folder was empty.
@@ -281,8 +293,8 @@ def _first_save(learner: Learner, place: _Place) -> str:
         )
     if len(saved) > 1:
         raise Misconception(
-            f"""{call} left {len(saved)} files in the empty folder: {_names(saved)}.
-            A file that nobody needs any more is one more for each save, and looks like a session.
+            f"""{call} left {len(saved)} files: {_names(saved)}.
+            What nobody needs any more is one file more for each save, and looks like a session.
             Look at what becomes of each file that your code makes."""
         )
     _nothing_outside(place, call)
@@ -315,7 +327,7 @@ def _second_name(path: Path, name: Path) -> int | None:
 
 def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
     """Save again after a restart: the new file takes the old one's name, and the old one is not written to."""
-    call = '`save_session(folder, "s-1", session)` for the second time'
+    call = "A second save of the same id"
     path, backup = place.sessions / name, place.outer / "elsewhere" / "backup"
     old = place.saved()[name]
     number = _second_name(path, backup)
@@ -328,7 +340,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
         more = [other for other in saved if other != name]
         if saved[name] == old:
             raise Misconception(
-                f"""{call}, after a restart, wrote another file, and left the first one as it was.
+                f"""{call}, after a restart, wrote another file beside the first.
                 Who looks for the session then finds two, or the old one.
                 Look at what the name is made of: the id and nothing else must decide it."""
             )
@@ -339,7 +351,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
         )
     if name not in saved:
         raise Misconception(
-            f"""{call}, after a restart, took the first file away and wrote one of another name.
+            f"""{call}, after a restart, left one file, but of another name.
             In between, or after a crash, there is no session of this id.
             Look at what the name is made of: the id and nothing else must decide it."""
         )
@@ -347,7 +359,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
     in_place = path.stat().st_ino == number if number is not None else kept != old
     if in_place:
         raise Misconception(
-            f"""{call} wrote into the old file: a hard link to it no longer reads the old session.
+            f"""{call} wrote into the old file: a hard link to it reads the new text.
             From the moment when it is opened until it is closed, there is no whole session on the disk.
             Look at the section with the killed writer: which file did it open, and which was mended?"""
         )
@@ -355,8 +367,8 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
     _holds(saved[name], LONGER, call)
     if path.name in watched.removed:
         raise Misconception(
-            f"""{call} removed the old file first, and only then gave the new one its name.
-            A program that is killed in between leaves no session; one that reads in between finds none.
+            f"""{call} took the old file away before the new one had its name.
+            A program that is killed in between leaves no session; who reads in between finds none.
             Look at whether the old file has to go: what does `os.replace` do with it?"""
         )
     if path.name in watched.came:
@@ -412,6 +424,7 @@ def _ids_have_files(learner: Learner) -> None:
         owners[new[0]] = session_id
         _holds(now[new[0]], session, call)
     _names_differ_on_any_disk(owners)
+    _same_names_after_a_restart(learner, place, owners)
     _no_hash_of_this_process(learner, place)
 
 
@@ -425,6 +438,21 @@ def _names_differ_on_any_disk(owners: dict[str, str]) -> None:
                 On most Macs and under Windows, the second one's session replaces the first one's.
                 Look at how a name is made of an id: which characters can be in it?"""
             )
+
+
+def _same_names_after_a_restart(learner: Learner, place: _Place, owners: dict[str, str]) -> None:
+    before = place.saved()
+    own = next(name for name, session_id in owners.items() if session_id == "ada")
+    _save(learner.fresh(["save_session"]), place, "ada", SHORTER, "`save_session` after a restart")
+    now = place.saved()
+    wrong = next((name for name in now if name != own and now[name] != before.get(name)), "")
+    if wrong:
+        whose = f"replaced the session of {_id(owners[wrong])}" if wrong in owners else "wrote another file"
+        raise Misconception(
+            f"""After a restart, `save_session` with 'ada' {whose}.
+            What a program remembers of its files is gone when it ends.
+            Look at what the name is made of: the id and nothing else must decide it."""
+        )
 
 
 def _no_hash_of_this_process(learner: Learner, place: _Place) -> None:
@@ -488,8 +516,14 @@ def _failed_save_changes_nothing(learner: Learner) -> None:
     unfit = {"messages": [*LONGER["messages"], thing], "scratchpad": {}}
     _save(learner, place, "s-1", NOTES, '`save_session(folder, "s-1", session)`')
     before = place.saved()
-    what = "a session that holds an object of the SDK"
+    what = "an object of the SDK in the session"
     outcome = learner.call("save_session", place.path, "s-1", unfit)
+    if outcome.exception is None and place.saved() == before:
+        raise Misconception(
+            f"""`save_session` with {what} saved nothing, and raised nothing.
+            The caller tells the user that all is well; the next start will show that it is not.
+            Look at what your code does after it has caught an error."""
+        )
     if outcome.exception is None:
         raise Misconception(
             f"""`save_session` with {what} raised nothing.
@@ -498,7 +532,7 @@ def _failed_save_changes_nothing(learner: Learner) -> None:
         )
     _is_as_before(place, before, what)
     outcome = learner.call("save_session", place.path, "s-1", HALF_AN_EMOJI)
-    what = "a session with half an emoji"
+    what = "half an emoji in the session"
     if outcome.exception is None:
         _holds(next(iter(place.saved().values()), b""), HALF_AN_EMOJI, f"`save_session` with {what}")
         before = place.saved() if len(place.saved()) == 1 else before
@@ -510,10 +544,10 @@ def _is_as_before(place: _Place, before: dict[str, bytes | str], what: str) -> N
     ((name, old),) = before.items()
     if now.get(name) != old:
         left = now.get(name, b"")
-        size = f"{len(left):,} bytes" if name in now else "nothing"
+        size = f"{len(left):,}" if name in now else "none"
         raise Misconception(
-            f"""`save_session` with {what} failed, and {size} of {len(old):,} are left of the old session.
-            It was opened, or taken away, before it was known whether there is something to put in its place.
+            f"""`save_session` with {what} failed; of the old file's {len(old):,} bytes, {size} are left.
+            It was given up before it was known whether there is something to put in its place.
             Look at what can fail after that moment, and do it before."""
         )
     more = [other for other in now if other != name]
@@ -568,11 +602,12 @@ def _load_file(learner: Learner, place: _Place, session_id: str, call: str) -> O
     if gone and new:
         seen, means = "moved a file away", "Who comes to mend it, or another worker, does not find it where it was."
     elif gone:
-        seen, means = "deleted a file", "What is damaged can often be mended by hand; what is gone cannot."
+        seen, means = "deleted a file", "What is damaged can often be mended by hand. What is gone cannot."
     elif new:
-        seen, means = f"made {_names(new)}", "From then on, looking for a session that never was finds one."
+        made = "an empty file" if not after[new[-1]] else f"the file {_names(new)}"
+        seen, means = f"made {made}", "From then on, who looks for a session that never was finds something."
     else:
-        seen, means = "wrote into a file", "What is damaged can often be mended by hand; what is overwritten cannot."
+        seen, means = "wrote into a file", "What is damaged can often be mended by hand. What is written over cannot."
     raise Misconception(
         f"""{call} {seen}; it is asked to read.
         {means}
@@ -586,7 +621,7 @@ def _missing_is_none(learner: Learner) -> None:
         for name in ("ada", "ada.json"):
             (folder / name).write_text(json.dumps(NOTES), encoding="utf-8")
     for session_id in ("s-1", *CLIMBS, str(place.outer / "elsewhere" / "ada"), "..", "a\0b", "x" * 10_000):
-        call = f"`load_session` with {_id(session_id)}, of which there is no file,"
+        call = f"`load_session` with {_id(session_id)}, of which there is no session,"
         outcome = _load_file(learner, place, session_id, call)
         raised = outcome.exception
         if raised is not None and session_id == "s-1" and {"FileNotFoundError", "KeyError"} & set(raised.names):
@@ -597,8 +632,8 @@ def _missing_is_none(learner: Learner) -> None:
             )
         if raised is not None and session_id != "s-1":
             raise LearnerRaised(
-                f"""{call} raised {common.shown(raised)}
-                An id may be any text, of any length; there is no session of that id.
+                f"""{call} raised {raised.names[0]}: {_said(raised, 40)}
+                An id may be any text, of any length; a file's name may not.
                 Look at whether the path is made as `save_session` makes it."""
             )
         common.has_run(outcome, call)
@@ -610,8 +645,8 @@ def _missing_is_none(learner: Learner) -> None:
             )
         if outcome.value is not None:
             raise Misconception(
-                f"""{call} returned {_short(outcome.value)}; the rule asks for None.
-                The caller is to know a conversation that has never been from one that is there.
+                f"""{call} returned {_short(outcome.value)}.
+                The rule asks for None: what has never been is to be known from what is there.
                 Look at what your code returns when there is no file."""
             )
 
@@ -648,15 +683,27 @@ def _prepare(learner: Learner, place: _Place, session_id: str, session: Session)
 
 def _comes_back(learner: Learner, place: _Place, session_id: str, session: Session, call: str) -> None:
     outcome = _load_file(learner, place, session_id, call)
+    if outcome.exception is not None:
+        raise LearnerRaised(
+            f"""{call} raised {outcome.exception.names[0]}: {_said(outcome.exception, 40)}
+            There is a whole file, which `save_session` has written.
+            Look at `{shorten(outcome.exception.line.strip(), 80)}`"""
+        )
     common.has_run(outcome, call)
     value = outcome.value
     if value == session:
         return
+    if value is None and _reads(learner, place, session_id):
+        raise Misconception(
+            f"""{call} read the file, and returned None.
+            A function that ends without `return` gives None to its caller.
+            Look at where the session is when the function ends."""
+        )
     if value is None:
         raise Misconception(
             f"""{call} returned None; `save_session` had saved it.
-            The two do not look at the same file, or what was read is not returned.
-            Look at the paths that both make, and at the last line."""
+            It does not look where the file is, or gives up too soon.
+            Look at the paths that the two functions make."""
         )
     if not isinstance(value, dict):
         kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
@@ -670,6 +717,17 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
         What was saved comes back as it was, letter by letter.
         Look at each step between the bytes of the file and the `return`, encoding included."""
     )
+
+
+def _reads(learner: Learner, place: _Place, session_id: str) -> bool:
+    """Whether a load looks at what is in the files: if they are damaged, it fails."""
+    whole = folders.files(place.sessions)
+    for name in whole:
+        (place.sessions / name).write_bytes(b"{")
+    outcome = learner.call("load_session", place.path, session_id)
+    for name, what in whole.items():
+        (place.sessions / name).write_bytes(what)
+    return outcome.exception is not None
 
 
 def _saved_comes_back(learner: Learner) -> tuple[_Place, str]:
@@ -703,9 +761,9 @@ def _damage_is_told(learner: Learner, place: _Place, name: str) -> None:
     assert isinstance(whole, bytes)
     quote = whole.find(b'"') + 1
     damages = {
-        "has 0 bytes": b"",
         "ends in the middle": whole[: len(whole) // 2],
-        "is full of NUL bytes, as after a power failure": b"\0" * len(whole),
+        "has 0 bytes": b"",
+        "is full of NUL bytes": b"\0" * len(whole),  # as after a power failure
         "is not UTF-8": whole[:quote] + b"\xff" + whole[quote:],
         "holds a list": json.dumps(NOTES["messages"]).encode(),
         "holds an empty list": b"[]",
@@ -728,8 +786,8 @@ def _is_told(outcome: Outcome, call: str, path: Path) -> None:
         value = outcome.value
         if value is None or value == {}:
             raise Misconception(
-                f"""{call} returned {value!r}: the damage is taken for a conversation that has never been.
-                The caller goes on with an empty one, and saves it over what could have been mended.
+                f"""{call} returned {value!r}.
+                So damage is taken for a new conversation, and the next save goes over what could be mended.
                 Look at which of your lines answers to a file that is there."""
             )
         if isinstance(value, list):
@@ -745,20 +803,20 @@ def _is_told(outcome: Outcome, call: str, path: Path) -> None:
         )
     if raised.names[0] in ("TimeLimit", "ProcessEnded") or "ValueError" not in raised.names:
         raise LearnerRaised(
-            f"""{call} raised {common.shown(raised)}
+            f"""{call} raised {raised.names[0]}: {_said(raised, 40)}
             The rule asks for a ValueError: callers wait for one kind of error for all kinds of damage.
             Look at what your code takes for granted about what it reads."""
         )
     if path.stem not in raised.message:
         if raised.names[0] in ("JSONDecodeError", "UnicodeDecodeError"):
             raise Misconception(
-                f"""{call} raised a bare {raised.names[0]}: {_said(raised, 50)}
+                f"""{call} raised a bare {raised.names[0]}: {_said(raised, 40)}
                 It knows a place in the text, but not in which of ten thousand files.
                 Look at what the one who has to mend the file needs to read."""
             )
         raise Misconception(
-            f"""{call} raised {raised.names[0]} without the file's name: {_said(raised, 50)!r}
-            The id does not tell which file it is: the name is computed, and nobody can compute it backwards.
+            f"""{call} raised {raised.names[0]} without the file's name: {_said(raised, 40)!r}
+            Whoever looks into the folder sees names of files, and from these nobody gets to an id.
             Look at what the one who has to mend the file needs to read."""
         )
 
@@ -865,7 +923,7 @@ def _append(store: Handle, conversation: Conversation, messages: list[Any], vers
     outcome = store.call("append", conversation, messages, version, seconds=8, **pad)
     if outcome.exception is not None and "Conflict" in outcome.exception.names:
         raise Misconception(
-            f"""`append` to version {shorten(repr(version), 20)} raised `Conflict`, and the store had given that version last.
+            f"""`append` to version {shorten(repr(version), 20)} raised `Conflict`; the store had given that version last.
             No rival was there: either the version is not the one that stands in the file, or the file has not changed.
             Look at which version `append` returns, and at whether all that it writes is committed."""
         )
