@@ -187,7 +187,7 @@ def _save(learner: Learner, place: _Place, session_id: str, session: Session, ca
     common.has_run(outcome, call)
     if (outside := place.escaped()) and not place.saved():
         raise Misconception(
-            f"""{call} wrote `{outside}`, outside the folder that it was given.
+            f"""{call} wrote `{shorten(outside, 30)}`, outside the folder that it was given.
             Whoever makes a backup of the folder, or removes it, has no idea of files elsewhere.
             Look at how your code makes a path of `folder` and a name."""
         )
@@ -233,7 +233,7 @@ def _holds(what: bytes | str, session: Session, call: str) -> None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         raise Misconception(
-            f"""After {call}, the file held no JSON: {shorten(text, 60)!r}
+            f"""After {call}, the file held no JSON: {shorten(text, 40)!r}
             `str` and `repr` make text for people; a program in another language cannot read it.
             Look at what makes the text that you write."""
         ) from None
@@ -245,7 +245,7 @@ def _holds(what: bytes | str, session: Session, call: str) -> None:
         )
     if found != session:
         raise Misconception(
-            f"""After {call}, the file held another session: {_difference(session, found)}.
+            f"""After {call}, the file has {_difference(session, found)}.
             What is not in the file is lost when the program ends.
             Look at what happens to the session on its way into the file, encoding included."""
         )
@@ -256,22 +256,18 @@ def _difference(wanted: Any, found: Any) -> str:
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in [*wanted, *found]:
             if key not in found:
-                return f"{key!r} is missing"
+                return f"no {key!r} in it"
             if key not in wanted:
-                return f"{shorten(repr(key), 30)} is new"
+                return f"{shorten(repr(key), 30)} in it, which nobody gave"
             if wanted[key] != found[key]:
                 return _difference(wanted[key], found[key])
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         return next((_difference(a, b) for a, b in zip(wanted, found, strict=True) if a != b), "another order")
-    return f"{shorten(ascii(found) if _half(wanted) else repr(found), 40)} for {shorten(_printable(wanted), 40)}"
+    return f"{_quoted(found)} for {_quoted(wanted)}"
 
 
-def _half(value: object) -> bool:
-    return isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)
-
-
-def _printable(value: object) -> str:
-    return ascii(value) if _half(value) else repr(value)
+def _quoted(value: object) -> str:
+    return shorten(codec.printable(repr(value)), 32)
 
 
 def _first_save(learner: Learner, place: _Place) -> str:
@@ -310,7 +306,7 @@ def _names(saved: Iterable[str]) -> str:
 def _nothing_outside(place: _Place, call: str) -> None:
     if outside := place.escaped():
         raise Misconception(
-            f"""{call} left `{outside}`, outside the folder that it was given.
+            f"""{call} left `{shorten(outside, 30)}`, outside the folder that it was given.
             Files outside are on nobody's list, and the place may be full, or somebody else's.
             Look at where each file that your code makes has its place."""
         )
@@ -393,13 +389,13 @@ def _ids_have_files(learner: Learner) -> None:
         outcome = learner.call("save_session", place.path, session_id, session)
         if outside := place.escaped():
             raise Misconception(
-                f"""{call} as id wrote `{outside}`, outside the folder.
+                f"""{call} as id wrote `{shorten(outside, 30)}`, outside the folder.
                 Ids come from outside: whoever chooses them then chooses which files your program writes.
                 Look at how a name is made of an id."""
             )
         if outcome.exception is not None:
             raise LearnerRaised(
-                f"""{call} raised {common.shown(outcome.exception)}
+                f"""{call} raised {outcome.exception.names[0]}: {_said(outcome.exception, 40)}
                 An id may be any text, of any length, that is not empty; a file's name may not.
                 Look at how a name is made of an id."""
             )
@@ -630,6 +626,12 @@ def _missing_is_none(learner: Learner) -> None:
                 That there is no session yet is no fault: each conversation begins so.
                 Look at how your code finds out that there is no file."""
             )
+        if raised is not None and session_id == "s-1" and "ValueError" in raised.names:
+            raise LearnerRaised(
+                f"""{call} raised {raised.names[0]}: {_said(raised, 40)}
+                That error is for a file that is there and cannot be read; the rule asks for None.
+                Look at which errors your `except` takes for damage."""
+            )
         if raised is not None and session_id != "s-1":
             raise LearnerRaised(
                 f"""{call} raised {raised.names[0]}: {_said(raised, 40)}
@@ -645,7 +647,7 @@ def _missing_is_none(learner: Learner) -> None:
             )
         if outcome.value is not None:
             raise Misconception(
-                f"""{call} returned {_short(outcome.value)}.
+                f"""{call} returned {_quoted(outcome.value)}.
                 The rule asks for None: what has never been is to be known from what is there.
                 Look at what your code returns when there is no file."""
             )
@@ -654,10 +656,6 @@ def _missing_is_none(learner: Learner) -> None:
 def _said(raised: Raised, most: int) -> str:
     """The beginning of an exception's message, on one line."""
     return shorten(" ".join(raised.message.split()), most)
-
-
-def _short(value: object) -> str:
-    return shorten(codec.printable(repr(value)), 60)
 
 
 def _prepare(learner: Learner, place: _Place, session_id: str, session: Session) -> str:
@@ -713,7 +711,7 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
             Look at what turns the text of the file into a dict, and at what you return."""
         )
     raise Misconception(
-        f"""{call} returned another session: {_difference(session, value)}.
+        f"""{call} returned {_difference(session, value)}.
         What was saved comes back as it was, letter by letter.
         Look at each step between the bytes of the file and the `return`, encoding included."""
     )
@@ -797,8 +795,8 @@ def _is_told(outcome: Outcome, call: str, path: Path) -> None:
                 Look at what is known of what `json.loads` returns."""
             )
         raise Misconception(
-            f"""{call} returned {_short(value)}; the rule asks for a ValueError.
-            What comes back is not what was saved, and nobody is told.
+            f"""{call} returned {_quoted(value)}.
+            The rule asks for a ValueError: what comes back is not in the file, and nobody is told.
             Look at what your code overlooks, or remembers."""
         )
     if raised.names[0] in ("TimeLimit", "ProcessEnded") or "ValueError" not in raised.names:
