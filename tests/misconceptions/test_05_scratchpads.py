@@ -542,7 +542,7 @@ WRONG = {
             def messages_for_model(session):{SPLIT}
                 return base + [{{"role": "system", "content": json.dumps(session["scratchpad"])}}] + dialogue
             """,
-            "is sent as \"Zo\\u00eb",
+            'is sent as "Zo\\u00eb',
         ),
         (
             "part of the pad",
@@ -757,7 +757,7 @@ WRONG = {
                 session["scratchpad"].setdefault("facts", {{}}).update(new)
                 return new
             """,
-            "When the reply was None, `remember_facts(session, \"We meet.\")` raised TypeError",
+            'When the reply was None, `remember_facts(session, "We meet.")` raised TypeError',
         ),
         (
             "json.loads guarded against None alone",
@@ -780,7 +780,7 @@ WRONG = {
                     session["scratchpad"].setdefault("facts", {{}}).update(new)
                 return new
             """,
-            "When the reply was no JSON, `remember_facts(session, \"We meet.\")` raised JSONDecodeError",
+            'When the reply was no JSON, `remember_facts(session, "We meet.")` raised JSONDecodeError',
         ),
         (
             "eval reads it",
@@ -810,7 +810,7 @@ WRONG = {
                 session["scratchpad"]["facts"] = {{**session["scratchpad"].get("facts", {{}}), **new}}
                 return new
             """,
-            "When the reply was a list, `remember_facts(session, \"We meet.\")` raised TypeError",
+            'When the reply was a list, `remember_facts(session, "We meet.")` raised TypeError',
         ),
         (
             "a list of pairs makes a dict too",
@@ -877,7 +877,7 @@ WRONG = {
                     session["scratchpad"].setdefault("facts", {{}}).update(new)
                 return new
             """,
-            "with a number in it, `remember_facts(session, \"We meet.\")` left the pad as",
+            'with a number in it, `remember_facts(session, "We meet.")` left the pad as',
         ),
         (
             "an empty shelf beforehand",

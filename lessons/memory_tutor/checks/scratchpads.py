@@ -59,13 +59,13 @@ lesson.predict(
     choices={
         "a": "An error: nothing in this text fits the schema",
         "b": "JSON with null, or without the keys: the model leaves out what it was not told",
-        "c": "JSON with a number and a city",
+        "c": "JSON with a number and a text, the way it does for any message",
     },
     right="c",
     why={
         "a": "the schema binds what the model writes, not what the user wrote.",
         "b": "this schema requires both keys, and null is neither an integer nor a string.",
-        "c": "the schema asks for both, so the model writes both, and makes them up.",
+        "c": "the schema asks for both, so the model writes both. Nobody had said a number.",
     },
 )
 
