@@ -437,7 +437,7 @@ WRONG = {
                 content = "{{" + pairs.replace("\\n", " ") + "}}"
                 return base + [{{"role": "system", "content": content}}] + dialogue
             """,
-            "the JSON in the projection is not the pad; it lacks: none, but with other values",
+            'holds goal = "Plant three beds. Then rest.", which is not what the pad holds',
         ),
         (
             "in words of its own",
@@ -553,7 +553,7 @@ WRONG = {
                 content = json.dumps(pad, ensure_ascii=False)
                 return base + [{{"role": "system", "content": content}}] + dialogue
             """,
-            "it lacks: budget, facts, host, note, open, rate",
+            "it lacks budget, facts, host, note, open, rate",
         ),
         (
             "stale",
@@ -564,7 +564,7 @@ WRONG = {
                 pad = made.setdefault(session["id"], {{"role": "system", "content": {DUMP}}})
                 return base + [pad] + dialogue
             """,
-            "The pad may hold any keys, and change between two calls",
+            "shows the pad of an earlier call",
         ),
         (
             "dumped twice",
@@ -760,17 +760,6 @@ WRONG = {
             'When the reply was None, `remember_facts(session, "We meet.")` raised TypeError',
         ),
         (
-            "json.loads guarded against None alone",
-            f"""
-            import json
-            def remember_facts(session, text):{ASK}
-                new = json.loads(choice.message.content or "{{}}")
-                session["scratchpad"].setdefault("facts", {{}}).update(new)
-                return new
-            """,
-            "an empty shelf for it, is not as it was before",
-        ),
-        (
             "a reply that is no JSON",
             f"""
             import json
@@ -864,20 +853,20 @@ WRONG = {
             "'day': 'Friday'",
         ),
         (
-            "keeps the good half, and says so",
+            "keeps nothing of a bad reply, but returns the good half",
             f"""
             import json
             def remember_facts(session, text):{ASK}
                 try:
-                    new = json.loads(choice.message.content or "")
-                    new = {{name: value for name, value in new.items() if isinstance(value, str)}}
+                    found = json.loads(choice.message.content or "")
+                    new = {{name: value for name, value in found.items() if isinstance(value, str)}}
                 except (ValueError, AttributeError):
                     return {{}}
-                if new and choice.finish_reason != "length":
+                if new == found and choice.finish_reason != "length":
                     session["scratchpad"].setdefault("facts", {{}}).update(new)
                 return new
             """,
-            'with a number in it, `remember_facts(session, "We meet.")` left the pad as',
+            "returned {'day': 'Friday'}; the rule asks for {}",
         ),
         (
             "an empty shelf beforehand",
@@ -888,7 +877,7 @@ WRONG = {
                 facts.update(new)
                 return new
             """,
-            "left the pad as {'goal': None, 'facts': {}}",
+            'left an empty "facts" in a pad that had none',
         ),
         (
             "a cut reply that can be read",

@@ -497,13 +497,27 @@ def _is_projection(message: dict[str, Any], pad: dict[str, Any], call: str) -> N
             None, True and single quotes are not JSON: a program in another language cannot read that back.
             Look at what makes the text of the pad."""
         )
-    found = [each for each in _objects(text) if set(each) & set(pad)]
-    if found:
-        lacking = sorted(key for key in pad if key not in found[0]) or ["none, but with other values"]
+    if any(_shows(text, earlier["scratchpad"]) for earlier in (GARDEN, LATER) if earlier["scratchpad"] != pad):
         raise Misconception(
-            f"""{call}: the JSON in the projection is not the pad; it lacks: {shorten(", ".join(lacking), 60)}.
-            The pad may hold any keys, and change between two calls; the model is shown it as it is now.
+            f"""{call}: the projection shows the pad of an earlier call: {seen}
+            A projection is a copy, and goes stale when the pad changes.
+            Look at what outlives the call, outside your function."""
+        )
+    found = [each for each in _objects(text) if set(each) & set(pad)]
+    lacking = sorted(key for key in pad if found and key not in found[0])
+    if lacking:
+        raise Misconception(
+            f"""{call}: the JSON in the projection is not the whole pad; it lacks {shorten(", ".join(lacking), 60)}.
+            A pad may hold any keys, and what is not shown the model does not know.
             Look at what you give to `json.dumps`."""
+        )
+    if found:
+        key = next((key for key in pad if not _same(found[0][key], pad[key])), None)
+        what = "other keys too" if key is None else f"{key} = {shorten(json.dumps(found[0][key]), 40)}"
+        raise Misconception(
+            f"""{call}: the JSON in the projection holds {what}, which is not what the pad holds.
+            A text must come out as it went in, a list as a list, and nothing beside them.
+            Look at what becomes of each value on the way."""
         )
     raise Misconception(
         f"""{call}: no JSON of the whole pad stands in the projection: {seen}
@@ -815,10 +829,17 @@ def _changes_nothing(learner: Learner, session: Session, answer: Answer, when: s
     value = outcome.value
     if outcome.args[0] != session:
         after = outcome.args[0]
-        pad = after.get("scratchpad") if isinstance(after, dict) else after
+        pad = after.get("scratchpad") if isinstance(after, dict) else None
+        facts = pad.get("facts") if isinstance(pad, dict) else None
+        if facts == {}:
+            raise Misconception(
+                f"""When {when}, {call} left an empty "facts" in a pad that had none.
+                Whoever looks at the pad cannot tell any more that nothing has ever been noted.
+                Look at what your code makes before it has read the reply."""
+            )
         raise Misconception(
-            f"""When {when}, {call} left the pad as {shorten(repr(pad), 80)}.
-            A pad that has taken half of a reply, or an empty shelf for it, is not as it was before.
+            f"""When {when}, {call} left the facts as {shorten(repr(facts), 80)}.
+            Half of a reply is in the pad, and nobody knows which half; the rule asks for the session as it was.
             Look at what your code changes before it knows that the whole reply is good."""
         )
     if not isinstance(value, dict) or value != {}:
