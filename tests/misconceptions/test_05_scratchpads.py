@@ -504,7 +504,7 @@ WRONG = {
                     return base + dialogue
                 return base + [{{"role": "system", "content": {DUMP}}}] + dialogue
             """,
-            "with a system message and an empty pad` returned the messages of the session".replace("`", ""),
+            "with an empty pad returned the messages of the session",
         ),
         (
             "needs a system message",
@@ -533,7 +533,7 @@ WRONG = {
                 base = base or [{{"role": "system", "content": "You are helpful."}}]
                 return base + [{{"role": "system", "content": {DUMP}}}] + dialogue
             """,
-            "returned 5 messages (system, system, user, assistant, user): 2 of them are not the session's",
+            "added a system message that shows no pad",
         ),
         (
             "escapes",
@@ -639,7 +639,7 @@ WRONG = {
                 dialogue = [m for m in session["messages"] if m["role"] in ("user", "assistant")]
                 return base + [{{"role": "system", "content": {DUMP}}}] + dialogue
             """,
-            "and not all messages of the dialogue: {'role': 'tool'",
+            "left a message of the dialogue out: {'role': 'tool'",
         ),
         (
             "equal messages once",
@@ -653,7 +653,7 @@ WRONG = {
                         dialogue.append(message)
                 return base + [{{"role": "system", "content": {DUMP}}}] + dialogue
             """,
-            "and not all messages of the dialogue: {'role': 'user', 'content': 'What is left?'}",
+            "left a message of the dialogue out: {'role': 'user', 'content': 'What is left?'}",
         ),
         (
             "returns the text",

@@ -13,7 +13,7 @@ from memory_tutor.exercises import LearnerRaised, Lesson, Misconception
 from memory_tutor.scripting import Failure, Reply
 
 if TYPE_CHECKING:
-    from memory_tutor.learner import Learner, Outcome
+    from memory_tutor.learner import Learner, Outcome, Raised
     from memory_tutor.scripting import Answer, Sent
 
 Messages = list[dict[str, Any]]
@@ -119,6 +119,11 @@ def complete_step(learner: Learner) -> None:
         _blank_is_refused(learner, BARE, step)
 
 
+def _line(raised: Raised) -> str:
+    """The learner's line that raised, for messages; where it is not known, a word for it."""
+    return f"`{raised.line.strip()}`" if raised.line.strip() else "your code"
+
+
 def _step_is_added(learner: Learner, session: Session, step: str) -> Session:
     """Complete one step, and return the session as it must be afterwards."""
     call = f'`complete_step(session, "{step}")`'
@@ -133,7 +138,7 @@ def _step_is_added(learner: Learner, session: Session, step: str) -> Session:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)} with a scratchpad that has no "steps_done" yet.
             A pad begins empty: the first step that is done finds no list.
-            Look at what `{raised.line.strip()}` takes for granted."""
+            Look at what {_line(raised)} takes for granted."""
         )
     common.has_run(outcome, call)
     _ = outcome.value
@@ -240,7 +245,7 @@ def _blank_is_refused(learner: Learner, session: Session, step: str) -> None:
         raise Misconception(
             f"""{call} raised {raised.names[0]}; the rule asks for a ValueError.
             Callers catch what the contract names, and nothing else.
-            Look at what raises in your code: `{raised.line.strip()}`"""
+            Look at what raises in your code: {_line(raised)}"""
         )
     if outcome.args[0] != session:
         raise Misconception(
@@ -325,11 +330,11 @@ def messages_for_model(learner: Learner) -> None:
 
 
 def _session_call(session: Session) -> str:
-    messages = session["messages"]
-    has_system = bool(messages) and messages[0]["role"] == "system"
-    begins = "a system message" if has_system else "no system message"
-    pad = "an empty pad" if not session["scratchpad"] else f"a pad of {common.count(len(session['scratchpad']), 'key')}"
-    return f"`messages_for_model(session)` with {begins} and {pad}"
+    if not session["messages"]:
+        return "`messages_for_model(session)` of no messages"
+    if session["messages"][0]["role"] != "system":
+        return "`messages_for_model(session)` without a system message"
+    return "`messages_for_model(session)`" + ("" if session["scratchpad"] else " with an empty pad")
 
 
 def _is_projected(learner: Learner, session: Session) -> None:
@@ -343,7 +348,7 @@ def _is_projected(learner: Learner, session: Session) -> None:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
             Nothing says that a conversation begins with an instruction.
-            Look at what `{raised.line.strip()}` does when there is none."""
+            Look at what {_line(raised)} does when there is none."""
         )
     common.has_run(outcome, call)
     value = outcome.value
@@ -423,7 +428,7 @@ def _misplaced(value: Messages, base: Messages, dialogue: Messages, pad: dict[st
     if missing or len(value) - len(extra) < len(messages):
         what = shorten(repr((missing or messages)[-1]), 70)
         raise Misconception(
-            f"""{call} returned {shown}, and not all messages of the dialogue: {what}
+            f"""{call} left a message of the dialogue out: {what}
             Questions, answers, calls of tools and their results stay as they are, also where two are equal.
             Look at how your code chooses the messages of the dialogue."""
         )
@@ -432,6 +437,12 @@ def _misplaced(value: Messages, base: Messages, dialogue: Messages, pad: dict[st
             f"""{call} returned {common.count(len(_projections(value, pad, messages)), "message")} that show the pad.
             Each copy costs its tokens, and where two differ the model has to guess.
             Look at how often your code adds the projection."""
+        )
+    if not base and any(common.role(each) == "system" and not _shows(common.text(each), pad) for each in extra[:-1]):
+        raise Misconception(
+            f"""{call} added a system message that shows no pad, and was not in the session.
+            Whether there are instructions, and which, is for the caller to say.
+            Look at what your code does with a list that has none."""
         )
     if len(extra) > 1:
         raise Misconception(
@@ -595,7 +606,7 @@ KNOWN: Session = {
     "scratchpad": {"goal": "Plan a feast", "facts": {"city": "Oslo", "guests": "12"}},
 }
 UNKNOWN: Session = {"id": "sess_unknown", "messages": [], "scratchpad": {"goal": None}}
-STATED = "Zoë 你好 is the host, in Łódź."
+STATED = "Zoë 你好 hosts, in Łódź."
 WAS_SAID = '{"city": "Łódź", "host": "Zoë 你好"}'
 #: Replies that are no object whose values are all texts, and how they are named.
 UNUSABLE: tuple[tuple[str, Answer], ...] = (
@@ -663,7 +674,7 @@ def _facts_are_kept(learner: Learner, session: Session, text: str, reply: str) -
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)} with a scratchpad that has no "facts" yet.
             The first fact finds an empty pad.
-            Look at what `{raised.line.strip()}` takes for granted."""
+            Look at what {_line(raised)} takes for granted."""
         )
     sent = common.only_request(learner, outcome, call)
     _was_asked(sent, text, session, call)
@@ -824,7 +835,7 @@ def _changes_nothing(learner: Learner, session: Session, answer: Answer, when: s
         raise LearnerRaised(
             f"""When {when}, {call} raised {common.shown(raised)}
             A reply that cannot be used must not end the conversation: the user has done nothing wrong.
-            Look at what `{raised.line.strip()}` expects of a reply."""
+            Look at what {_line(raised)} expects of a reply."""
         )
     value = outcome.value
     if outcome.args[0] != session:
@@ -839,7 +850,7 @@ def _changes_nothing(learner: Learner, session: Session, answer: Answer, when: s
             )
         raise Misconception(
             f"""When {when}, {call} left the facts as {shorten(repr(facts), 80)}.
-            Half of a reply is in the pad, and nobody knows which half; the rule asks for the session as it was.
+            A reply that cannot be used must leave no trace in the pad, and no half of it either.
             Look at what your code changes before it knows that the whole reply is good."""
         )
     if not isinstance(value, dict) or value != {}:
