@@ -308,6 +308,27 @@ os.replace(path + "~", path)
 """),
         ),
         (
+            "a temporary folder in the folder",
+            saving("""
+path = path_of(folder, session_id)
+with tempfile.TemporaryDirectory(dir=folder) as temporary:
+    new = Path(temporary) / "new"
+    new.write_text(json.dumps(session), encoding="utf-8")
+    new.replace(path)
+"""),
+        ),
+        (
+            "a folder for what is not yet whole",
+            saving("""
+path = path_of(folder, session_id)
+new = Path(folder, "unfinished", path.name)
+new.parent.mkdir(exist_ok=True)
+text = json.dumps(session)
+new.write_text(text, encoding="utf-8")
+new.replace(path)
+"""),
+        ),
+        (
             "a class behind it",
             saving(
                 "Sessions(folder).write(session_id, session)",
@@ -555,7 +576,7 @@ finally:
     file.close()
     os.replace(path.with_suffix(".new"), path)
 """),
-            "of the old file's",
+            "failed, and its old file, of",
         ),
         (
             "the temporary file is copied, and left",
@@ -577,7 +598,7 @@ new.write_text(json.dumps(session), encoding="utf-8")
 shutil.copy(new, path.with_suffix(".new"))
 os.replace(path.with_suffix(".new"), path)
 """),
-            "left `home/session.tmp`, outside the folder",
+            "wrote `home/session.tmp`, and left it so, outside the folder",
         ),
         (
             "the folder's path and the name are joined without a slash",
@@ -1255,6 +1276,11 @@ return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
             "a saving function that fails",
             loading(LOAD, saving("raise RuntimeError('full')")),
             "Solve `save_session` first",
+        ),
+        (
+            "a saving function that loses all",
+            loading(LOAD, saving('write(path_of(folder, session_id), "{}")')),
+            "does not hold the session as JSON",
         ),
         ("a saving function that saves nothing", loading(LOAD, saving("path_of(folder, session_id)")), "made 0 files"),
     ],

@@ -27,6 +27,8 @@ def entries(folder: Path, depth: int = DEPTH) -> dict[str, bytes | str]:
     """
     found: dict[str, bytes | str] = {}
     try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            return found
         with os.scandir(folder) as scanned:
             items = sorted(islice(scanned, ENTRIES), key=lambda item: item.name)
     except OSError:
@@ -44,11 +46,6 @@ def entries(folder: Path, depth: int = DEPTH) -> dict[str, bytes | str]:
         else:
             found[item.name] = _read(path) if stat.S_ISREG(mode) else "no regular file"
     return found
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    """The regular files among the entries that could be read."""
-    return {name: what for name, what in entries(folder).items() if isinstance(what, bytes)}
 
 
 def _read(path: Path) -> bytes | str:
@@ -70,7 +67,7 @@ class Watched:
 
     Args:
         removed: names that were deleted, or moved away to elsewhere or to another name.
-        came: names that something was moved to from outside the folder.
+        came: names that something was moved to from outside the folder; none if a folder was made in it meanwhile.
     """
 
     removed: set[str] = field(default_factory=set)
@@ -78,7 +75,7 @@ class Watched:
 
 
 #: Of Linux's inotify: bits of an event's mask.
-MOVED_FROM, MOVED_TO, DELETED, OVERFLOW = 0x40, 0x80, 0x200, 0x4000
+MOVED_FROM, MOVED_TO, CREATED, DELETED, OVERFLOW, IS_FOLDER = 0x40, 0x80, 0x100, 0x200, 0x4000, 0x4000_0000
 
 
 @contextmanager
@@ -105,7 +102,7 @@ def _start(folder: Path) -> int | None:
         number = int(library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         if number < 0:
             return None
-        if library.inotify_add_watch(number, os.fsencode(folder), MOVED_FROM | MOVED_TO | DELETED) < 0:
+        if library.inotify_add_watch(number, os.fsencode(folder), MOVED_FROM | MOVED_TO | CREATED | DELETED) < 0:
             os.close(number)
             return None
     except (OSError, AttributeError):
@@ -133,4 +130,6 @@ def _collect(events: list[tuple[int, int, str]], watched: Watched) -> None:
         return
     left = {cookie for mask, cookie, _ in events if mask & MOVED_FROM}
     watched.removed |= {name for mask, _, name in events if mask & (MOVED_FROM | DELETED)}
+    if any(mask & IS_FOLDER and mask & (CREATED | MOVED_TO) for mask, _, _ in events):
+        return
     watched.came |= {name for mask, cookie, name in events if mask & MOVED_TO and cookie not in left}

@@ -95,7 +95,7 @@ PAIRS = {
     ("team/ada", "team_ada"): "A name in which characters are replaced is the name of other ids, too.",
     ("Ada", "ada"): "To a program that looks for a conversation, these are two.",
     ("x" * 9_999 + "1", "x" * 9_999 + "2"): "What is cut off an id no longer tells two of them apart.",
-    ("a\\b", "a:b"): "A name in which characters are left out is the name of other ids, too.",
+    ("a\\b", "a:b"): "A name in which characters are left out or changed is the name of other ids, too.",
     ("Zoë", "Zoe\u0308"): "They look alike, but one has a letter more.",
 }
 #: Ids that lead elsewhere where they become a path.
@@ -137,6 +137,10 @@ def save_session(learner: Learner) -> None:
     _failed_save_changes_nothing(learner)
 
 
+#: Where a folder for sessions is, in the folder that is looked at.
+INSIDE = "home/sessions/"
+
+
 class _Place:
     """A folder for sessions, two levels deep in a folder that shows what escapes from it."""
 
@@ -146,25 +150,34 @@ class _Place:
         for folder in (self.outer / "elsewhere", self.outer / "home", self.sessions):
             folder.mkdir()
             folder.chmod(stat.S_IMODE(self.outer.stat().st_mode))
-        self.elsewhere = self._outside()
+        self.elsewhere = self.outside()
 
     @property
     def path(self) -> str:
         """As a learner's function is given it."""
         return str(self.sessions)
 
+    def entries(self) -> dict[str, bytes | str]:
+        """All that is in the folder. It is looked for from above: in its place there may be a link by now."""
+        found = folders.entries(self.outer, folders.DEPTH)
+        return {name.removeprefix(INSIDE): what for name, what in found.items() if name.startswith(INSIDE)}
+
     def saved(self) -> dict[str, bytes | str]:
         """What is in the folder, except folders."""
-        return {name: what for name, what in folders.entries(self.sessions).items() if what != folders.FOLDER}
+        return {name: what for name, what in self.entries().items() if what != folders.FOLDER}
 
     def escaped(self) -> str:
-        """The name of something that is outside the folder and was not there before, or has changed; or ""."""
-        now = self._outside()
-        return next((name for name in sorted({*now, *self.elsewhere}) if now.get(name) != self.elsewhere.get(name)), "")
+        """What was done outside the folder since `elsewhere` was looked at, to one file; or ""."""
+        now = self.outside()
+        for name in sorted({*now, *self.elsewhere}):
+            if now.get(name) != self.elsewhere.get(name):
+                return f"{'wrote' if name in now else 'removed'} `{_name(name, 30)}`"
+        return ""
 
-    def _outside(self) -> dict[str, bytes | str]:
+    def outside(self) -> dict[str, bytes | str]:
+        """All that is beside the folder."""
         found = folders.entries(self.outer, 1)
-        return {name: what for name, what in found.items() if not name.startswith("home/sessions/")}
+        return {name: what for name, what in found.items() if not name.startswith(INSIDE)}
 
 
 def _id(session_id: str) -> str:
@@ -187,7 +200,7 @@ def _save(learner: Learner, place: _Place, session_id: str, session: Session, ca
     common.has_run(outcome, call)
     if (outside := place.escaped()) and not place.saved():
         raise Misconception(
-            f"""{call} wrote `{shorten(outside, 30)}`, outside the folder that it was given.
+            f"""{call} {outside}, outside the folder that it was given.
             Whoever makes a backup of the folder, or removes it, has no idea of files elsewhere.
             Look at how your code makes a path of `folder` and a name."""
         )
@@ -246,7 +259,7 @@ def _holds(what: bytes | str, session: Session, call: str) -> None:
     if found != session:
         raise Misconception(
             f"""After {call}, the file has {_difference(session, found)}.
-            What is not in the file is lost when the program ends.
+            What comes back to the next program is what is in the file.
             Look at what happens to the session on its way into the file, encoding included."""
         )
 
@@ -274,8 +287,13 @@ def _first_save(learner: Learner, place: _Place) -> str:
     """Save into an empty folder, and return the name of the file."""
     call = '`save_session(folder, "s-1", session)`'
     _save(learner, place, "s-1", NOTES, call)
+    return _one_file(place, NOTES, call)
+
+
+def _one_file(place: _Place, session: Session, call: str) -> str:
+    """The name of the one file in the folder, which has the session."""
     saved = place.saved()
-    if not saved and folders.entries(place.sessions):
+    if not saved and place.entries():
         raise Misconception(
             f"""{call} made a folder, and no file in it.
             A session is a text, and a text stands in a file.
@@ -284,7 +302,7 @@ def _first_save(learner: Learner, place: _Place) -> str:
     if not saved:
         raise Misconception(
             f"""{call} returned, and the folder was empty.
-            What is kept in a variable ends with the program.
+            What is kept in a variable, or in another folder, is not found by who looks here.
             Look at where your code writes to a file, and in which folder."""
         )
     if len(saved) > 1:
@@ -295,18 +313,23 @@ def _first_save(learner: Learner, place: _Place) -> str:
         )
     _nothing_outside(place, call)
     ((name, what),) = saved.items()
-    _holds(what, NOTES, call)
+    _holds(what, session, call)
     return name
 
 
+def _name(name: str, most: int = 24) -> str:
+    """A file's name, as it is shown in a message: it may hold anything."""
+    return shorten(codec.printable(repr(name)[1:-1]), most)
+
+
 def _names(saved: Iterable[str]) -> str:
-    return ", ".join(shorten(codec.printable(name), 24) for name in sorted(saved)[:3])
+    return ", ".join(map(_name, sorted(saved)[:3]))
 
 
 def _nothing_outside(place: _Place, call: str) -> None:
     if outside := place.escaped():
         raise Misconception(
-            f"""{call} left `{shorten(outside, 30)}`, outside the folder that it was given.
+            f"""{call} {outside}, and left it so, outside the folder that it was given.
             Files outside are on nobody's list, and the place may be full, or somebody else's.
             Look at where each file that your code makes has its place."""
         )
@@ -317,7 +340,7 @@ def _second_name(path: Path, name: Path) -> int | None:
     try:
         os.link(path, name)
     except (OSError, AttributeError, NotImplementedError):
-        return path.stat().st_ino
+        return os.lstat(path).st_ino
     return None
 
 
@@ -327,7 +350,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
     path, backup = place.sessions / name, place.outer / "elsewhere" / "backup"
     old = place.saved()[name]
     number = _second_name(path, backup)
-    place.elsewhere = place._outside()
+    place.elsewhere = place.outside()
     restarted = learner.fresh(["save_session"])
     with folders.watch(path.parent) as watched:
         _save(restarted, place, "s-1", LONGER, call)
@@ -342,7 +365,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
             )
         raise Misconception(
             f"""{call} left another file behind: {_names(more)}.
-            What the second save does with the first one's file must leave one file.
+            Of two files, nobody can tell which is the session and which was.
             Look at what becomes of the old file."""
         )
     if name not in saved:
@@ -351,8 +374,8 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
             In between, or after a crash, there is no session of this id.
             Look at what the name is made of: the id and nothing else must decide it."""
         )
-    kept = old if number is not None else folders.entries(backup.parent).get(backup.name)
-    in_place = path.stat().st_ino == number if number is not None else kept != old
+    kept = old if number is not None else place.outside().get("elsewhere/backup")
+    in_place = os.lstat(path).st_ino == number if number is not None else kept != old
     if in_place:
         raise Misconception(
             f"""{call} wrote into the old file: a hard link to it reads the new text.
@@ -367,7 +390,8 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
             A program that is killed in between leaves no session; who reads in between finds none.
             Look at whether the old file has to go: what does `os.replace` do with it?"""
         )
-    if path.name in watched.came:
+    # What came from a folder within the folder is on the same disk.
+    if path.name in watched.came and folders.FOLDER not in place.entries().values():
         raise Misconception(
             f"""{call} wrote the new file outside the folder, and moved it in.
             On another disk that is no change of name: it raises an error, or copies, and is not atomic.
@@ -389,7 +413,7 @@ def _ids_have_files(learner: Learner) -> None:
         outcome = learner.call("save_session", place.path, session_id, session)
         if outside := place.escaped():
             raise Misconception(
-                f"""{call} as id wrote `{shorten(outside, 30)}`, outside the folder.
+                f"""{call} as id {outside}, outside the folder.
                 Ids come from outside: whoever chooses them then chooses which files your program writes.
                 Look at how a name is made of an id."""
             )
@@ -465,7 +489,7 @@ def _no_hash_of_this_process(learner: Learner, place: _Place) -> None:
     forms = {form for each in (abs(number), number % 2**64) for form in (str(each), f"{each:x}")}
     if any(form in new[0].lower() for form in forms):
         raise Misconception(
-            f"""`save_session` names a file `{shorten(codec.printable(new[0]), 40)}`, after the `hash` of the id.
+            f"""`save_session` names a file `{_name(new[0], 40)}`, after the `hash` of the id.
             Python's `hash` of a text is another one in each process: after a restart, nothing is found.
             Look at what gives the same name in every process."""
         )
@@ -510,7 +534,9 @@ def _failed_save_changes_nothing(learner: Learner) -> None:
     place = _Place(learner)
     thing = learner.callback(ChatCompletionMessage())
     unfit = {"messages": [*LONGER["messages"], thing], "scratchpad": {}}
-    _save(learner, place, "s-1", NOTES, '`save_session(folder, "s-1", session)`')
+    call = '`save_session(folder, "s-1", session)`'
+    _save(learner, place, "s-1", NOTES, call)
+    _one_file(place, NOTES, call)
     before = place.saved()
     what = "an object of the SDK in the session"
     outcome = learner.call("save_session", place.path, "s-1", unfit)
@@ -539,11 +565,10 @@ def _is_as_before(place: _Place, before: dict[str, bytes | str], what: str) -> N
     now = place.saved()
     ((name, old),) = before.items()
     if now.get(name) != old:
-        left = now.get(name, b"")
-        size = f"{len(left):,}" if name in now else "none"
+        has = f", of {len(old):,} bytes, has {len(now[name]):,}" if name in now else " is gone"
         raise Misconception(
-            f"""`save_session` with {what} failed; of the old file's {len(old):,} bytes, {size} are left.
-            It was given up before it was known whether there is something to put in its place.
+            f"""`save_session` with {what} failed, and its old file{has}.
+            The old session was given up before it was known whether there is something to put in its place.
             Look at what can fail after that moment, and do it before."""
         )
     more = [other for other in now if other != name]
@@ -670,13 +695,21 @@ def _prepare(learner: Learner, place: _Place, session_id: str, session: Session)
             f"""`save_session`, which this check calls first, raised {common.shown(outcome.exception)}
             {FIRST}"""
         )
-    new = [name for name, what in place.saved().items() if name not in before and isinstance(what, bytes)]
+    new = {name: what for name, what in place.saved().items() if name not in before}
     if len(new) != 1:
         raise Misconception(
             f"""`save_session`, which this check calls first, made {len(new)} files for {_id(session_id)}.
             {FIRST}"""
         )
-    return new[0]
+    ((name, what),) = new.items()
+    try:
+        _holds(what, session, "")
+    except Misconception:
+        raise Misconception(
+            f"""The file that `save_session` made for {_id(session_id)} does not hold the session as JSON.
+            {FIRST}"""
+        ) from None
+    return name
 
 
 def _comes_back(learner: Learner, place: _Place, session_id: str, session: Session, call: str) -> None:
@@ -685,7 +718,7 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
         raise LearnerRaised(
             f"""{call} raised {outcome.exception.names[0]}: {_said(outcome.exception, 40)}
             There is a whole file, which `save_session` has written.
-            Look at `{shorten(outcome.exception.line.strip(), 80)}`"""
+            Look at {_line(outcome.exception)}."""
         )
     common.has_run(outcome, call)
     value = outcome.value
@@ -717,14 +750,33 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
     )
 
 
+def _line(raised: Raised) -> str:
+    """Where an exception came from."""
+    return f"`{shorten(raised.line.strip(), 80)}`" if raised.line.strip() else "what your code needs to read a file"
+
+
+def _put(path: Path, text: bytes) -> None:
+    """Put a new file in a file's place; nothing that a name leads to is written to."""
+    try:
+        path.unlink(missing_ok=True)
+        with path.open("xb") as file:
+            file.write(text)
+    except OSError as error:
+        raise LearnerRaised(
+            f"""This check cannot put another file in the place of the one that `save_session` made: {error.strerror}.
+            Who mends a damaged file has to be able to.
+            Look at the rights of what your code makes in the folder."""
+        ) from None
+
+
 def _reads(learner: Learner, place: _Place, session_id: str) -> bool:
     """Whether a load looks at what is in the files: if they are damaged, it fails."""
-    whole = folders.files(place.sessions)
+    whole = {name: what for name, what in place.saved().items() if isinstance(what, bytes)}
     for name in whole:
-        (place.sessions / name).write_bytes(b"{")
+        _put(place.sessions / name, b"{")
     outcome = learner.call("load_session", place.path, session_id)
     for name, what in whole.items():
-        (place.sessions / name).write_bytes(what)
+        _put(place.sessions / name, what)
     return outcome.exception is not None
 
 
@@ -755,8 +807,10 @@ def _only_its_own(learner: Learner) -> None:
 def _damage_is_told(learner: Learner, place: _Place, name: str) -> None:
     """A damaged file is a ValueError that names it; mended, it is read again."""
     path = place.sessions / name
-    whole = place.saved()[name]
-    assert isinstance(whole, bytes)
+    whole = place.saved().get(name)
+    if not isinstance(whole, bytes):
+        raise Misconception(f"""The file that `save_session` made is no longer there when the check comes back to it.
+            {FIRST}""")
     quote = whole.find(b'"') + 1
     damages = {
         "ends in the middle": whole[: len(whole) // 2],
@@ -768,11 +822,11 @@ def _damage_is_told(learner: Learner, place: _Place, name: str) -> None:
         "holds null": b"null",
     }
     for what, damaged in damages.items():
-        path.write_bytes(damaged)
+        _put(path, damaged)
         call = f"`load_session` of a file that {what}"
         outcome = _load_file(learner, place, "s-1", call)
         _is_told(outcome, call, path)
-    path.write_bytes(whole)
+    _put(path, whole)
     _comes_back(learner, place, "s-1", NOTES, "`load_session` of a file that was damaged, and has been mended,")
 
 
