@@ -58,12 +58,12 @@ def test_what_happens_to_names_is_seen(tmp_path: Path) -> None:
     with folders.watch(folder) as watched:
         (folder / "new").touch()
         (folder / "new").replace(path)
-    assert (watched.removed, watched.came) == ({"new"}, set())
+    assert (watched.removed, watched.renamed, watched.came) == ({"new"}, {"new"}, set())
     with folders.watch(folder) as watched:
         path.unlink()
         (tmp_path / "new").touch()
         (tmp_path / "new").replace(path)
-    assert (watched.removed, watched.came) == ({"name"}, {"name"})
+    assert (watched.removed, watched.renamed, watched.came) == ({"name"}, set(), {"name"})
     with folders.watch(folder) as watched:
         (folder / "inner").mkdir()
         (folder / "inner" / "new").touch()

@@ -187,6 +187,48 @@ class SqliteStore:
         return json.dumps(list(conversation))
 """
 
+#: Not compared: the numbers of its rows would be taken.
+PRIMARY_KEY = """
+class SqliteStore:
+    def __init__(self, path):
+        self.path = path
+        with closing(sqlite3.connect(path)) as db, db:
+            columns = "tenant TEXT, user TEXT, session TEXT, seq INTEGER, kind TEXT, text TEXT"
+            db.execute(f"CREATE TABLE IF NOT EXISTS log ({columns}, PRIMARY KEY (tenant, user, session, seq))")
+
+    def load(self, conversation, last=None):
+        key = self.key(*conversation)
+        with closing(sqlite3.connect(self.path)) as db:
+            rows = db.execute(f"SELECT seq, kind, text FROM log WHERE {WHERE} ORDER BY seq", key).fetchall()
+        messages = [json.loads(text) for _, kind, text in rows if kind == "message"]
+        pad = next((json.loads(text) for _, kind, text in reversed(rows) if kind == "pad"), {})
+        return messages[max(0, len(messages) - last) if last is not None else 0:], pad, len(rows)
+
+    def append(self, conversation, messages, version, pad=None):
+        key = self.key(*conversation)
+        new = [("message", json.dumps(each)) for each in messages]
+        if pad is not None:
+            new.append(("pad", json.dumps(pad)))
+        try:
+            with closing(sqlite3.connect(self.path)) as db, db:
+                for seq, (kind, text) in enumerate(new, start=version):
+                    db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)", (*key, seq, kind, text))
+                count = f"SELECT count(*) FROM log WHERE {WHERE}"
+                if db.execute(count, key).fetchone()[0] != version + len(new):
+                    raise Conflict("a gap: nobody has got this version yet")
+        except sqlite3.IntegrityError as error:
+            raise Conflict("somebody was faster") from error
+        return version + len(new)
+
+    def key(self, *ids):
+        for id_ in ids:
+            if not isinstance(id_, str):
+                raise TypeError("an id is a text")
+            if not id_:
+                raise ValueError("an id is not empty")
+        return ids
+"""
+
 BLOB = """
 class SqliteStore(Base):
     def load(self, conversation, last=None):
@@ -444,6 +486,7 @@ write(path_of(folder, session_id), text)
         ("a connection for each call", STORE),
         ("one connection kept open, and the version in the UPDATE", KEPT_OPEN),
         ("tables of one's own, the ids as JSON", OWN_TABLES),
+        ("the primary key notices", PRIMARY_KEY),
         (
             "the newest by a sub-query",
             changed(
@@ -1328,6 +1371,37 @@ return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         ),
         ("another error", changed(STORE, ("raise Conflict()", 'raise RuntimeError("stale")')), "RuntimeError: stale"),
         (
+            "the version looked at before the transaction",
+            changed(
+                STORE,
+                ('            connection.execute("BEGIN IMMEDIATE")\n', ""),
+                (
+                    "            new_pad = old_pad",
+                    '            connection.execute("BEGIN IMMEDIATE")\n            new_pad = old_pad',
+                ),
+            ),
+            "by the time of writing it was no longer the newest",
+        ),
+        (
+            "a transaction that begins by reading",
+            changed(STORE, ("BEGIN IMMEDIATE", "BEGIN")),
+            "A plain `BEGIN` takes the writer's place",
+        ),
+        (
+            "ids stripped",
+            changed(STORE, ("return tenant, user, session", "return tenant.strip(), user.strip(), session.strip()")),
+            "one begins with a space",
+        ),
+        (
+            "ids made numbers",
+            STORE
+            + """
+SqliteStore.text_key = SqliteStore.key
+SqliteStore.key = lambda self, ids: [int(id_) if id_.isascii() and id_.isdigit() else id_ for id_ in self.text_key(ids)]
+""",
+            "one has zeros in front",
+        ),
+        (
             "written, and then refused",
             changed(
                 STORE,
@@ -1445,7 +1519,7 @@ return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
                     "messages]\n        with closing(connect(self.path)) as connection:",
                 ),
             ),
-            "the store had given that version last",
+            "the store gave that version last",
         ),
         (
             "no pad is an empty pad",
@@ -1752,6 +1826,14 @@ return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
             "the second request did not hold the rival's turn",
         ),
         (
+            "the version loaded after the reply",
+            changed(
+                TURN,
+                ("        try:\n", "        version = store.load(conversation, last=0)[2]\n        try:\n"),
+            ),
+            "it says what is stored now, not what was sent",
+        ),
+        (
             "what is left of the first attempt",
             changed(
                 TURN,
@@ -1875,5 +1957,15 @@ new.write_text(json.dumps(session), encoding="utf-8")
 os.replace(new, path)
 """),
             "wrote the new file outside the folder, and moved it in",
+        ),
+        (
+            "one temporary name for all",
+            saving("""
+path = path_of(folder, session_id)
+new = Path(folder, "session.new")
+new.write_text(json.dumps(session), encoding="utf-8")
+os.replace(new, path)
+"""),
+            "went both through the file `session.new`",
         ),
     ]

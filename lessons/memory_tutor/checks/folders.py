@@ -67,10 +67,12 @@ class Watched:
 
     Args:
         removed: names that were deleted, or moved away to elsewhere or to another name.
+        renamed: of these, names that were changed to another name in the folder.
         came: names that something was moved to from outside the folder; none if a folder was made in it meanwhile.
     """
 
     removed: set[str] = field(default_factory=set)
+    renamed: set[str] = field(default_factory=set)
     came: set[str] = field(default_factory=set)
 
 
@@ -129,7 +131,9 @@ def _collect(events: list[tuple[int, int, str]], watched: Watched) -> None:
     if any(mask & OVERFLOW for mask, _, _ in events):
         return
     left = {cookie for mask, cookie, _ in events if mask & MOVED_FROM}
+    arrived = {cookie for mask, cookie, _ in events if mask & MOVED_TO}
     watched.removed |= {name for mask, _, name in events if mask & (MOVED_FROM | DELETED)}
+    watched.renamed |= {name for mask, cookie, name in events if mask & MOVED_FROM and cookie in arrived}
     if any(mask & IS_FOLDER and mask & (CREATED | MOVED_TO) for mask, _, _ in events):
         return
     watched.came |= {name for mask, cookie, name in events if mask & MOVED_TO and cookie not in left}

@@ -6,11 +6,13 @@ import json
 import os
 import sqlite3
 import stat
+import threading
+import time
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from memory_tutor import codec
 from memory_tutor.checks import common, folders
@@ -404,13 +406,15 @@ def _ids_have_files(learner: Learner) -> None:
     place = _Place(learner)
     absolute = str(place.outer / "elsewhere" / "ada")
     owners: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     pairs = {id_: (one, why) for (one, id_), why in PAIRS.items()}
     ids = [*CLIMBS, absolute, *[id_ for pair in PAIRS for id_ in pair], *OTHERS]
     for number, session_id in enumerate(ids):
         session = {"messages": [user(f"I am number {number}.")], "scratchpad": {}}
         call = f"`save_session` with {_id(session_id)}"
         before = place.saved()
-        outcome = learner.call("save_session", place.path, session_id, session)
+        with folders.watch(place.sessions) as watched:
+            outcome = learner.call("save_session", place.path, session_id, session)
         if outside := place.escaped():
             raise Misconception(
                 f"""{call} as id {outside}, outside the folder.
@@ -443,6 +447,13 @@ def _ids_have_files(learner: Learner) -> None:
             )
         owners[new[0]] = session_id
         _holds(now[new[0]], session, call)
+        for name in sorted(watched.renamed):
+            if (other := renamed.setdefault(name, session_id)) != session_id:
+                raise Misconception(
+                    f"""The sessions of {_id(other)} and {_id(session_id)} went both through the file `{_name(name)}`.
+                    Two workers who save them at once write into one file: one user gets what another has said.
+                    Look at what the name of the new file is made of."""
+                )
     _names_differ_on_any_disk(owners)
     _same_names_after_a_restart(learner, place, owners)
     _no_hash_of_this_process(learner, place)
@@ -889,10 +900,14 @@ NEIGHBOURS: list[tuple[Conversation, Conversation, str]] = [
     (("a", "b c", "d"), ("a", "b", "c d"), "the space stands elsewhere"),
     (("a", "bc", "d"), ("ab", "c", "d"), "the letters of the ids are shared out in another way"),
     (("t", "Ada", "s"), ("t", "ada", "s"), "one is written with a capital letter"),
+    (("t", "u", " s"), ("t", "u", "s"), "one begins with a space"),
+    (("t", "007", "s"), ("t", "7", "s"), "one has zeros in front"),
 ]
 ODD_IDS = ["'", '"; DROP TABLE messages; --', "..", "%", "*", "🦜", "x" * 10_000, "a\0b"]
 #: The rows that are looked at in a file, at most, and the steps that SQLite may take for it.
 ROWS, STEPS = 10_000, 1_000_000
+#: Pages of a file that are copied, at most; seconds that the check waits for a lock, and that a rival writes.
+PAGES, LOCKED, AT_WORK = 2_000, 3.0, 0.6
 
 
 @lesson.exercise(
@@ -926,6 +941,7 @@ def SqliteStore(learner: Learner) -> None:
     _keeps_pads(store)
     _refuses_stale_versions(learner, store, path)
     _all_or_nothing(store)
+    _waits_for_a_rival(learner)
     _takes_any_id(store)
     _refuses_what_is_no_id(store)
 
@@ -975,7 +991,7 @@ def _append(store: Handle, conversation: Conversation, messages: list[Any], vers
     outcome = store.call("append", conversation, messages, version, seconds=8, **pad)
     if outcome.exception is not None and "Conflict" in outcome.exception.names:
         raise Misconception(
-            f"""`append` to version {shorten(repr(version), 20)} raised `Conflict`; the store had given that version last.
+            f"""`append` to version {shorten(repr(version), 20)} raised `Conflict`; the store gave that version last.
             No rival was there: either the version is not the one that stands in the file, or the file has not changed.
             Look at which version `append` returns, and at whether all that it writes is committed."""
         )
@@ -1240,6 +1256,111 @@ def _refuses_stale_versions(learner: Learner, store: Handle, path: str) -> None:
     _is_conflict(outcome, "an `append` with version 7 to a conversation that has never been written")
 
 
+class _Rival:
+    """Brings a turn into a learner's file, whatever its tables are, and takes its time over it.
+
+    SQLite's backup copies page by page, in one transaction: the writer's place is taken from the first page on.
+
+    Args:
+        source: a file like the other one, with a turn more.
+        target: the learner's file.
+        seconds: between the first page and the last one.
+    """
+
+    def __init__(self, source: Path, target: Path, seconds: float) -> None:
+        self._source, self._target, self._seconds = source, target, seconds
+        self._begun = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        #: Whether it came to its end; a learner's file may be one that nobody can write to.
+        self.written = False
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._begun.wait(LOCKED)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(LOCKED + self._seconds)
+
+    def _write(self) -> None:
+        try:
+            _copy(self._source, self._target, self._pause)
+            self.written = True
+        except (OSError, sqlite3.Error):
+            pass
+        finally:
+            self._begun.set()
+
+    def _pause(self) -> None:
+        if not self._begun.is_set():
+            self._begun.set()
+            time.sleep(self._seconds)
+
+
+def _copy(source: Path, target: Path, after_a_page: Callable[[], None] = lambda: None) -> None:
+    """Make one SQLite file like another one.
+
+    Raises:
+        OSError, sqlite3.Error: one of them is no file of a reasonable size, or it cannot be done.
+    """
+
+    def progress(_: int, __: int, pages: int) -> None:
+        if pages > PAGES:
+            raise OSError("The file is too large.")
+        after_a_page()
+
+    for path in (source, target):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise OSError("There is no regular file.")
+    with (
+        closing(sqlite3.connect(source, timeout=LOCKED)) as one,
+        closing(sqlite3.connect(target, timeout=LOCKED)) as other,
+    ):
+        one.backup(other, pages=1, progress=progress, sleep=0.05)
+
+
+def _waits_for_a_rival(learner: Learner) -> None:
+    """An `append` begins while a rival writes the turn that makes its version stale."""
+    folder = Path(learner.folder())
+    path, later = folder / "chats.db", folder / "later.db"
+    store = _new_store(learner, str(path))
+    version = _append(store, ADA, TURNS[0], 0)
+    # The rival's turn is made in a file that is a copy; the learner's own code makes the file itself.
+    _append(_new_store(learner, str(later)), ADA, TURNS[0], 0)
+    try:
+        _copy(path, later)
+    except (OSError, sqlite3.Error):
+        return
+    _append(_new_store(learner, str(later)), ADA, TURNS[1], version)
+    with _Rival(later, path, AT_WORK) as rival:
+        outcome = store.call("append", ADA, TURNS[2], version, seconds=8)
+    if not rival.written:
+        return
+    what = "an `append` that began while a rival was writing"
+    raised = outcome.exception
+    if raised is None:
+        raise Misconception(
+            f"""{_sentence(what)} was accepted, after the rival's turn and without knowing of it.
+            The version had been looked at before; by the time of writing it was no longer the newest.
+            Look at what stands before `BEGIN IMMEDIATE`, and whether it may be out of date behind it."""
+        )
+    if "OperationalError" in raised.names:
+        raise Misconception(
+            f"""{_sentence(what)} raised {common.shown(raised)}
+            A plain `BEGIN` takes the writer's place only at the first write, and then it can be too late to wait.
+            Look at how your transaction begins, and how long your connection waits."""
+        )
+    _is_conflict(outcome, what)
+    messages, _, _ = _load(store, ADA, "`load`")
+    if messages != [*TURNS[0], *TURNS[1]]:
+        raise Misconception(
+            f"""{_sentence(what)} raised `Conflict`; after it, {len(messages)} messages are there in place of 4.
+            The first turn and the rival's are what belongs there.
+            Look at what `append` has written before it looked at the version."""
+        )
+    _goes_on(store, ADA, _load(store, ADA, "`load`")[2], f"After {what}")
+
+
 def _sentence(what: str) -> str:
     """Words as the beginning of a sentence; what they name keeps its capitals."""
     return what[:1].upper() + what[1:]
@@ -1418,15 +1539,18 @@ class RivalStore:
         if len(self._appends) > TOO_MANY:
             raise _no_end("append")
         if next(self._rivals, False):
-            self._met += 1
-            self._stored += [user(f"The rival's question {self._met}"), assistant(f"The rival's answer {self._met}")]
-            self._version += 3
+            self._rival_writes()
         if version != self._version:
             raise Conflict("somebody else has written since")
         self._stored += messages if isinstance(messages, list) else [messages]
         self._pad = self._pad if pad is None else pad
         self._version += 1
         return self._version
+
+    def _rival_writes(self) -> None:
+        self._met += 1
+        self._stored += [user(f"The rival's question {self._met}"), assistant(f"The rival's answer {self._met}")]
+        self._version += 3
 
 
 def _no_end(what: str) -> Misconception:
@@ -1458,6 +1582,7 @@ def chat_turn(learner: Learner) -> None:
     _one_turn(learner)
     _empty_conversation(learner)
     _rival_once(learner)
+    _rival_meanwhile(learner)
     _rival_always(learner)
     _failing_model(learner)
     learner.script(None)
@@ -1694,6 +1819,27 @@ def _rival_once(learner: Learner) -> None:
             Look at what is left over from the first pass of your loop."""
         )
     common.reply_of(outcome, call, "The second reply.")
+
+
+def _rival_meanwhile(learner: Learner) -> None:
+    """The rival comes while the model thinks: the version must be older than the request."""
+    store = RivalStore()
+    call = "With a rival who writes while the model is asked, `chat_turn`"
+
+    def reply(sent: Sent) -> str:
+        if len(learner.requests) == 1:
+            store._rival_writes()
+        return f"Reply {len(learner.requests)}."
+
+    outcome = _turn(learner, store, "And of Greece?", *[reply] * 9)
+    common.has_run(outcome, call)
+    if len(learner.requests) == 1:
+        raise Misconception(
+            f"""{call} appended a reply that was made without the rival's turn.
+            Its version came from a `load` after the request: it says what is stored now, not what was sent.
+            Look at which `load` gives the messages, and which one the version."""
+        )
+    common.reply_of(outcome, call, "Reply 2.")
 
 
 def _rival_always(learner: Learner) -> None:
