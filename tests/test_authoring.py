@@ -586,6 +586,8 @@ def test_what_a_stub_and_a_solution_must_say(tmp_path: Path, name: str) -> None:
         "def f():\n    global ask\n    ask = 1",
         "del ask",
         "%time 1\nask = await x",
+        "async with x as ask: ...",
+        "async for ask in x: ...",
     ],
 )
 def test_every_way_to_define_a_global_name_is_seen(source: str) -> None:

@@ -1030,6 +1030,37 @@ def test_cells_run_in_the_folder_of_their_notebook_or_in_one_of_their_own(tmp_pa
     assert not own.exists()
 
 
+def test_temporary_folders_of_the_cells_are_gone_with_their_process() -> None:
+    cell = "import tempfile\nkept = tempfile.TemporaryDirectory()\ndef where():\n    return kept.name"
+    with PipeLearner([cell]) as learner:
+        folder = Path(learner.call("where").value)
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def test_cells_may_await_at_their_top_also_requests_that_run_at_once() -> None:
+    cells = [
+        "import asyncio\nfrom openai import AsyncOpenAI",
+        """
+async def ask(client, text):
+    response = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
+    return response.choices[0].message.content
+async with AsyncOpenAI(api_key="k") as client:
+    replies = await asyncio.gather(ask(client, "one"), ask(client, "two"))
+""",
+        "def said():\n    return replies\ndef sync():\n    return asyncio.run(asyncio.sleep(0, 'done'))",
+    ]
+
+    def answer(request: Request) -> Response:
+        return respond(request, request.body["messages"][0]["content"].upper())
+
+    with PipeLearner(cells, answer) as learner:
+        assert [result.error for result in learner.cell_results] == ["", "", ""]
+        assert learner.call("said").value == ["ONE", "TWO"]
+        assert learner.fresh(["said"]).call("said").value == ["ONE", "TWO"]
+        assert learner.call("sync").value == "done"
+
+
 def test_without_an_answer_cells_are_refused() -> None:
     ask = "import os\nos.environ['OPENAI_API_KEY'] = 'x'\nfrom openai import OpenAI\nOpenAI().models.list()"
     with PipeLearner([ask]) as learner:

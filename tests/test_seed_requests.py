@@ -1,7 +1,8 @@
-"""The course grew out of two short texts. What their first examples send is recorded, and answered as they promise."""
+"""The course grew out of two short texts. All that their examples send is recorded, and answered as they promise."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,41 +10,50 @@ from openai import OpenAI
 
 import memory_tutor
 
+#: The model that an example asks for, its instruction, what the user says in turn, and what the last reply
+#: holds. LangChain's examples apart, these are all conversations that the texts' code has.
+TALKS = [
+    ("gpt-4o-mini", None, ["My name is Ada. Reply in one short sentence."], "Ada"),
+    ("gpt-4o-mini", None, ["What is my name?"], ""),
+    (
+        "gpt-4o-mini",
+        "You are a concise assistant. Remember user facts stated in this chat.",
+        ["My name is Ada.", "What is my name?"],
+        "Ada",
+    ),
+    ("gpt-4o", "You are a helpful assistant.", ["My name is Sam", "What's my name?"], "Your name is Sam."),
+    (
+        "gpt-4o-mini",
+        "Help the user complete a small checklist.",
+        ["Goal: Plan a 3-item grocery list. Suggest three items."],
+        "",
+    ),
+]
+#: The scratchpad that is shown to the model after the last of them, behind its instruction.
+PAD = {"goal": "Plan a 3-item grocery list", "steps_done": ["suggested_items"]}
 
-@pytest.fixture
-def client() -> OpenAI:
+
+def message(role: str, content: str) -> Any:
+    return {"role": role, "content": content}
+
+
+def test_all_of_it_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key that is never used")
     memory_tutor.start()  # all recordings
-    return OpenAI()
+    client = OpenAI()
 
+    def send(model: str, messages: list[Any]) -> str:
+        return client.chat.completions.create(model=model, messages=messages).choices[0].message.content or ""
 
-def talk(client: OpenAI, model: str, system: str, *texts: str) -> list[str]:
-    """A conversation that sends all of its history each time; the replies."""
-    history: list[Any] = [{"role": "system", "content": system}]
-    replies = []
-    for text in texts:
-        history.append({"role": "user", "content": text})
-        reply = client.chat.completions.create(model=model, messages=history).choices[0].message.content or ""
-        history.append({"role": "assistant", "content": reply})
-        replies.append(reply)
-    return replies
+    last_replies, history = [], []
+    for model, instruction, texts, promised in TALKS:
+        history = [] if instruction is None else [message("system", instruction)]
+        for text in texts:
+            history.append(message("user", text))
+            history.append(message("assistant", send(model, history)))
+        assert history[-1]["content"] and promised in history[-1]["content"]
+        last_replies.append(history[-1]["content"])
+    assert "Ada" not in last_replies[1]  # the second call knows nothing of the first
 
-
-def test_two_calls_know_nothing_of_each_other(client: OpenAI) -> None:
-    texts = ["My name is Ada. Reply in one short sentence.", "What is my name?"]
-    first, second = (talk_alone(client, text) for text in texts)
-    assert "Ada" in first and "Ada" not in second
-
-
-def talk_alone(client: OpenAI, text: str) -> str:
-    messages: Any = [{"role": "user", "content": text}]
-    return client.chat.completions.create(model="gpt-4o-mini", messages=messages).choices[0].message.content or ""
-
-
-def test_with_its_history_the_model_knows_the_name(client: OpenAI) -> None:
-    concise = "You are a concise assistant. Remember user facts stated in this chat."
-    assert "Ada" in talk(client, "gpt-4o-mini", concise, "My name is Ada.", "What is my name?")[-1]
-
-
-def test_the_shortest_form_of_it(client: OpenAI) -> None:
-    replies = talk(client, "gpt-4o", "You are a helpful assistant.", "My name is Sam", "What's my name?")
-    assert replies[-1] == "Your name is Sam."
+    projection = f"Current scratchpad (authoritative JSON):\n{json.dumps(PAD, ensure_ascii=False)}"
+    assert send("gpt-4o-mini", [history[0], message("system", projection), *history[1:]])

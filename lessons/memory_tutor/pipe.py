@@ -64,6 +64,8 @@ class Process:
         environment = {name: value for name, value in os.environ.items() if name not in SECRET}
         # IPython keeps a profile somewhere: not in the user's own folder.
         environment |= {"MEMORY_TUTOR_LEARNER": "1", "IPYTHONDIR": self._folder.name}
+        # It is killed in the end and cannot tidy up: what its code puts into temporary folders goes with it.
+        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._folder.name)
         self._popen = subprocess.Popen(
             # -P: a file of the learner's folder must not stand for a module of ours.
             [sys.executable, "-P", "-m", "memory_tutor.process"],

@@ -6,6 +6,9 @@ of (old, new) replacements; and NEEDS where a cell needs others than the set-up:
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import inspect
 import re
 from importlib import import_module
 from typing import Any
@@ -34,13 +37,22 @@ def edited(source: str, edits: list[Edit]) -> str:
     return source
 
 
+def run(source: str, names: dict[str, Any]) -> None:
+    """Run a cell; it may await at its top, as in a notebook."""
+    code = compile(source, "<cell>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    if code.co_flags & inspect.CO_COROUTINE:
+        asyncio.run(eval(code, names))
+    else:
+        exec(code, names)
+
+
 @pytest.mark.parametrize(("lesson", "cell", "edits"), EDITS)
 def test_a_named_edit_is_recorded(lesson: str, cell: str, edits: list[Edit]) -> None:
     cells = cells_of(lesson)
     names: dict[str, Any] = {"__name__": "__main__"}
     for needed in ["set-up-run", *getattr(MODULES[lesson], "NEEDS", {}).get(cell, [])]:
-        exec(cells[needed], names)
-    exec(edited(cells[cell], edits), names)  # a request that is not recorded raises
+        run(cells[needed], names)
+    run(edited(cells[cell], edits), names)  # a request that is not recorded raises
 
 
 @pytest.mark.parametrize(("lesson", "cell"), sorted({(lesson, cell) for lesson, cell, _ in EDITS}))
