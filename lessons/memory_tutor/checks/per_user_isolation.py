@@ -21,6 +21,51 @@ lesson = Lesson("03_per_user_isolation", "Per-user isolation", level=2, minutes=
 
 # -- predictions ---------------------------------------------------------------------------------------
 
+lesson.predict(
+    "one_list",
+    choices={
+        "a": "That it does not know: Bob has not said his name",
+        "b": "Ada",
+        "c": "Nothing: the API refuses two people in one conversation",
+    },
+    right="b",
+    why={
+        "a": "Bob has not. But the request in which he asks says a name, and it is not marked as somebody else's.",
+        "b": "the model is told a name and asked for one. It cannot know that two people have used the list.",
+        "c": "the API sees one list of messages. Who has typed them, on which computer, is not in it.",
+    },
+)
+
+lesson.predict(
+    "two_chats",
+    choices={
+        "a": "The title: it is what the first window shows",
+        "b": "The name of the cake",
+        "c": "Both: the model has read both",
+    },
+    right="b",
+    why={
+        "a": "people see windows. The model sees one list, and no window stands in it.",
+        "b": "in the list, the last thing said before is about the cake.",
+        "c": "it has read both; but a person who says 'it' means one thing, and it takes the nearest.",
+    },
+)
+
+lesson.predict(
+    "seed_test",
+    choices={
+        "a": "It fails: the secret is in b's list",
+        "b": "It passes",
+        "c": "It raises IndexError: b's list is empty",
+    },
+    right="b",
+    why={
+        "a": "it is there. But the line compares nothing unless there are two messages.",
+        "b": "b's list holds one message, the secret. So `len(…) > 1` is false, and the line asserts True.",
+        "c": "the list is not empty: it is a's list. And for an empty one the line would assert True.",
+    },
+)
+
 
 # -- get_session ---------------------------------------------------------------------------------------
 
@@ -400,6 +445,220 @@ def _shorten(value: object, run: str) -> str:
     return shorten(repr(value).replace(run, ""), 60)
 
 
+# -- forget_user ---------------------------------------------------------------------------------------
+
+
+def _talk(turns: int) -> dict[str, Any]:
+    messages = [each for number in range(turns) for each in (user(f"Question {number}."), assistant(f"{number}."))]
+    return {"messages": messages, "scratchpad": {"turns": turns}}
+
+
+KEPT: dict[Ids, dict[str, Any]] = {
+    ("acme", "ab", "s1"): _talk(1),
+    ("acme", "a", "s1"): _talk(2),
+    ("globex", "a", "s1"): _talk(1),
+    ("acme", "b", "a"): _talk(0),
+    ("acme", "a", "s2"): _talk(4),
+    ("a", "b", "s1"): _talk(1),
+    ("acme", "A", "s1"): _talk(1),
+    ("acme", "ba", "s1"): _talk(1),
+    ("acme", "a", "work: plans"): _talk(0),
+    ("acme", "a:b", "s1"): _talk(2),
+    ("acme:a", "b", "s1"): _talk(1),
+    ("a", "acme", "s1"): _talk(1),
+    ("globex", "g", "acme"): _talk(1),
+}
+MANY: dict[Ids, dict[str, Any]] = {
+    ("acme", name, f"s{number}"): _talk(number % 3) for number in range(40) for name in ("kim", "kimberly")
+}
+
+
+@lesson.exercise(
+    points=4,
+    hints=[
+        "Which parts of a key `(tenant, user, session)` must be equal, whole, for a session to be this user's?",
+        "A dict does not like to lose keys while a loop goes over it. Gather the keys first, in a list; then delete.",
+        "Make a list of the keys whose first two parts are the tenant and the user; its length is what you return. "
+        "The line left to write deletes one key from `store`, in a loop over that list.",
+    ],
+    another_way="""
+        A loop over `list(store)` deletes and counts in one go; `list` copies the keys, so that the dict may change
+        meanwhile. Nested dicts would make it one line, `SESSIONS[tenant].pop(user)`; they are better where
+        forgetting is frequent, as this function has to look at every session of everybody.
+        """,
+)
+def forget_user(learner: Learner) -> None:
+    """Delete all sessions of one user of one tenant, and nobody else's."""
+    after = _forgets(learner, KEPT, "acme", "a")
+    _forgets(learner, after, "acme", "a")
+    after = _forgets(learner, after, "globex", "a")
+    _forgets(learner, after, "globex", "ab")
+    for name in ("nobody", "*", ".", "s1"):
+        _forgets(learner, KEPT, "acme", name)
+    _forgets(learner, KEPT, "initech", "a")
+    _forgets(learner, KEPT, "acme", "a:b")
+    _forgets(learner, MANY, "acme", "kim")
+    _forgets(learner, {("acme", "kim", "s1"): _talk(1), ("acme", "kim", "s2"): _talk(1)}, "acme", "kim")
+    _forgets(learner, {}, "acme", "a")
+
+
+def _forgets(learner: Learner, store: dict[Ids, Any], tenant: str, name: str) -> dict[Ids, Any]:
+    call = f"`forget_user(store, {_shown_id(tenant)}, {_shown_id(name)})`"
+    own = [key for key in store if key[:2] == (tenant, name)]
+    wanted = {key: value for key, value in store.items() if key not in own}
+    outcome = learner.call("forget_user", store, tenant, name)
+    raised = outcome.exception
+    if raised is not None and "RuntimeError" in raised.names and "changed" in raised.message:
+        raise LearnerRaised(
+            f"""{call} raised {_shown(raised)}
+            A loop that goes over a dict loses its place when the dict loses a key.
+            Look at what your loop goes over, and at what it deletes from."""
+        )
+    if raised is not None and "KeyError" in raised.names and not own:
+        raise LearnerRaised(
+            f"""{call} raised {_shown(raised)}
+            This tenant has no user of that name: there is nothing to delete, and the answer is 0.
+            Look at the line that takes for granted that a key is there."""
+        )
+    common.has_run(outcome, call)
+    _deleted(outcome.args[0], store, wanted, own, (tenant, name), call)
+    _counted(outcome, store, own, call)
+    return wanted
+
+
+def _deleted(
+    after: Any, store: dict[Ids, Any], wanted: dict[Ids, Any], own: list[Ids], who: tuple[str, str], call: str
+) -> None:
+    if not isinstance(after, dict):
+        raise Misconception(f"{call} was given a dict, and afterwards it is a {type(after).__name__}.")
+    if after == wanted:
+        return
+    extra = [key for key in wanted if key not in after]
+    left = [key for key in own if key in after]
+    if extra:
+        raise Misconception(_too_much(extra, wanted, who, call))
+    if after == store:
+        raise Misconception(
+            f"""{call} left the caller's dict as it was: all of {common.count(len(own), "session")} are still in it.
+            A new dict under the name `store` is another dict; what the caller holds has not changed.
+            Look at whether your code deletes from the dict that it is given."""
+        )
+    if left and all(after[key] != store[key] for key in left):
+        raise Misconception(
+            f"""{call} left the key {left[0]}, with {shorten(repr(after[left[0]]), 40)} in it.
+            A key says who had which session: a user who is forgotten leaves no key either.
+            Look at what your code changes: the dict, or what is in it."""
+        )
+    if left and len(own) - len(left) == 1:
+        raise Misconception(
+            f"""{call} deleted one session of {len(own)}; {left[0]} is still there.
+            A user has as many sessions as they have opened, and all of them are to go.
+            Look at when your loop ends."""
+        )
+    if left:
+        raise Misconception(
+            f"""{call} left {common.count(len(left), "session")} of {len(own)}: {left[0]} is still there.
+            What is not deleted will be read again, after the user was told that it is gone.
+            Look at which of the user's keys your code passes over."""
+        )
+    raise Misconception(
+        f"""{call} changed what was to stay: {_first_difference(after, wanted)}.
+        Whoever else is in the dict has not asked for anything.
+        Look at each line that writes to `store`."""
+    )
+
+
+def _too_much(extra: list[Ids], wanted: dict[Ids, Any], who: tuple[str, str], call: str) -> str:
+    tenant, name = who
+    key = extra[0]
+    if len(extra) == len(wanted):
+        return f"""{call} deleted all that there was, {common.count(len(wanted), "session")} of other users too.
+            {_shown_id(name)} wanted to be forgotten; everybody is.
+            Look at the condition under which your code deletes."""
+    if {each for each in wanted if each[0] == tenant} == set(extra):
+        return f"""{call} deleted all sessions of the tenant {_shown_id(tenant)}: {key} too.
+            The whole company has lost its conversations, for the sake of one user.
+            Look at what your code does with the user's id."""
+    deleted = f"{call} deleted {key} too"
+    if all(":".join(each).startswith(":".join((*who, ""))) for each in extra):
+        return f"""{deleted}: joined with ":", it begins like {":".join((*who, ""))!r}.
+            An id may hold ":", and the text of three ids does not say where one ends.
+            Look at the parts of the key one by one."""
+    if key[1] == name:
+        return f"""{deleted}: a user of another company.
+            There the tenant is {_shown_id(key[0])}: two people with the same name.
+            Look at which parts of the key your code compares."""
+    if key[0] == tenant and key[1].startswith(name):
+        return f"""{deleted}: that user is {_shown_id(key[1])}, and only begins like {_shown_id(name)}.
+            A name is equal or it is another one.
+            Look at how your code compares: whole parts, or the beginning of a text."""
+    if key[0] == tenant and name in key[1]:
+        return f"""{deleted}: that user is {_shown_id(key[1])}, in which {_shown_id(name)} only occurs.
+            Between two texts, `in` looks for a part.
+            Look at what stands on the two sides of your comparison."""
+    if key[0] == tenant and name == key[2]:
+        return f"""{deleted}: there {_shown_id(name)} is the session, and the user is {_shown_id(key[1])}.
+            An id means what its place says.
+            Look at which place of the key your code asks for the user."""
+    if key[:2] == (name, tenant):
+        return f"""{deleted}: there {_shown_id(name)} is the tenant and {_shown_id(tenant)} the user.
+            An id means what its place says.
+            Look at the order in which your code compares the two."""
+    if key[0] == tenant and key[1].lower() == name.lower():
+        return f"""{deleted}: {_shown_id(key[1])} and {_shown_id(name)} are two users.
+            An id is used as it is.
+            Look at what your code does to a name before it compares it."""
+    return f"""{deleted}: that is the user {_shown_id(key[1])} of the tenant {_shown_id(key[0])}.
+        Somebody else has lost a conversation.
+        Look at the condition under which your code deletes."""
+
+
+def _first_difference(after: dict[Any, Any], wanted: dict[Ids, Any]) -> str:
+    key = next(key for key in [*after, *wanted] if key not in wanted or after.get(key) != wanted[key])
+    return shorten(f"{key!r} is now {after.get(key)!r}", 90)
+
+
+def _counted(outcome: Outcome, store: dict[Ids, Any], own: list[Ids], call: str) -> None:
+    value, right = outcome.value, len(own)
+    if type(value) is int and value == right:
+        return
+    did = f"{call} deleted {common.count(right, 'session')}"
+    if value is None:
+        printed = "printed something, returned None" if outcome.stdout.strip() else "returned None"
+        why = (
+            "Whoever confirms the deletion needs the number." if right else "Where nothing is deleted, the number is 0."
+        )
+        raise Misconception(
+            f"""{did}, and {printed}, not how many.
+            {why}
+            Look at each way through your function: does each one end in a `return`?"""
+        )
+    if type(value) is not int:
+        kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
+        raise Misconception(
+            f"""{did}, and returned a {kind}: {shorten(repr(value), 30)}.
+            The rule asks for a number, an int.
+            Look at what you return."""
+        )
+    messages = sum(len(store[key]["messages"]) for key in own)
+    rest = len(store) - right
+    if value == messages != rest:
+        seen = "That is the number of the messages that were in them."
+    elif value == rest:
+        seen = "That is how many are left."
+    elif value == len(store):
+        seen = "That is how many there were of all users together."
+    elif value == 0:
+        seen = "After the deletion nothing is left to be counted."
+    else:
+        seen = f"The rule asks for the number of sessions deleted, which is {right}."
+    raise Misconception(
+        f"""{did}, and returned {shorten(str(value), 40)}.
+        {seen}
+        Look at what your code counts, and when."""
+    )
+
+
 # -- test_isolation ------------------------------------------------------------------------------------
 
 OPENING = "Be brief."
@@ -690,217 +949,3 @@ NEIGHBOURS = {
     "user": "two people of one company have",
     "session": "one person has",
 }
-
-
-# -- forget_user ---------------------------------------------------------------------------------------
-
-
-def _talk(turns: int) -> dict[str, Any]:
-    messages = [each for number in range(turns) for each in (user(f"Question {number}."), assistant(f"{number}."))]
-    return {"messages": messages, "scratchpad": {"turns": turns}}
-
-
-KEPT: dict[Ids, dict[str, Any]] = {
-    ("acme", "ab", "s1"): _talk(1),
-    ("acme", "a", "s1"): _talk(2),
-    ("globex", "a", "s1"): _talk(1),
-    ("acme", "b", "a"): _talk(0),
-    ("acme", "a", "s2"): _talk(4),
-    ("a", "b", "s1"): _talk(1),
-    ("acme", "A", "s1"): _talk(1),
-    ("acme", "ba", "s1"): _talk(1),
-    ("acme", "a", "work: plans"): _talk(0),
-    ("acme", "a:b", "s1"): _talk(2),
-    ("acme:a", "b", "s1"): _talk(1),
-    ("a", "acme", "s1"): _talk(1),
-    ("globex", "g", "acme"): _talk(1),
-}
-MANY: dict[Ids, dict[str, Any]] = {
-    ("acme", name, f"s{number}"): _talk(number % 3) for number in range(40) for name in ("kim", "kimberly")
-}
-
-
-@lesson.exercise(
-    points=4,
-    hints=[
-        "Which parts of a key `(tenant, user, session)` must be equal, whole, for a session to be this user's?",
-        "A dict does not like to lose keys while a loop goes over it. Gather the keys first, in a list; then delete.",
-        "Make a list of the keys whose first two parts are the tenant and the user; its length is what you return. "
-        "The line left to write deletes one key from `store`, in a loop over that list.",
-    ],
-    another_way="""
-        A loop over `list(store)` deletes and counts in one go; `list` copies the keys, so that the dict may change
-        meanwhile. Nested dicts would make it one line, `SESSIONS[tenant].pop(user)`; they are better where
-        forgetting is frequent, as this function has to look at every session of everybody.
-        """,
-)
-def forget_user(learner: Learner) -> None:
-    """Delete all sessions of one user of one tenant, and nobody else's."""
-    after = _forgets(learner, KEPT, "acme", "a")
-    _forgets(learner, after, "acme", "a")
-    after = _forgets(learner, after, "globex", "a")
-    _forgets(learner, after, "globex", "ab")
-    for name in ("nobody", "*", ".", "s1"):
-        _forgets(learner, KEPT, "acme", name)
-    _forgets(learner, KEPT, "initech", "a")
-    _forgets(learner, KEPT, "acme", "a:b")
-    _forgets(learner, MANY, "acme", "kim")
-    _forgets(learner, {("acme", "kim", "s1"): _talk(1), ("acme", "kim", "s2"): _talk(1)}, "acme", "kim")
-    _forgets(learner, {}, "acme", "a")
-
-
-def _forgets(learner: Learner, store: dict[Ids, Any], tenant: str, name: str) -> dict[Ids, Any]:
-    call = f"`forget_user(store, {_shown_id(tenant)}, {_shown_id(name)})`"
-    own = [key for key in store if key[:2] == (tenant, name)]
-    wanted = {key: value for key, value in store.items() if key not in own}
-    outcome = learner.call("forget_user", store, tenant, name)
-    raised = outcome.exception
-    if raised is not None and "RuntimeError" in raised.names and "changed" in raised.message:
-        raise LearnerRaised(
-            f"""{call} raised {_shown(raised)}
-            A loop that goes over a dict loses its place when the dict loses a key.
-            Look at what your loop goes over, and at what it deletes from."""
-        )
-    if raised is not None and "KeyError" in raised.names and not own:
-        raise LearnerRaised(
-            f"""{call} raised {_shown(raised)}
-            This tenant has no user of that name: there is nothing to delete, and the answer is 0.
-            Look at the line that takes for granted that a key is there."""
-        )
-    common.has_run(outcome, call)
-    _deleted(outcome.args[0], store, wanted, own, (tenant, name), call)
-    _counted(outcome, store, own, call)
-    return wanted
-
-
-def _deleted(
-    after: Any, store: dict[Ids, Any], wanted: dict[Ids, Any], own: list[Ids], who: tuple[str, str], call: str
-) -> None:
-    if not isinstance(after, dict):
-        raise Misconception(f"{call} was given a dict, and afterwards it is a {type(after).__name__}.")
-    if after == wanted:
-        return
-    extra = [key for key in wanted if key not in after]
-    left = [key for key in own if key in after]
-    if extra:
-        raise Misconception(_too_much(extra, wanted, who, call))
-    if after == store:
-        raise Misconception(
-            f"""{call} left the caller's dict as it was: all of {common.count(len(own), "session")} are still in it.
-            A new dict under the name `store` is another dict; what the caller holds has not changed.
-            Look at whether your code deletes from the dict that it is given."""
-        )
-    if left and all(after[key] != store[key] for key in left):
-        raise Misconception(
-            f"""{call} left the key {left[0]}, with {shorten(repr(after[left[0]]), 40)} in it.
-            A key says who had which session: a user who is forgotten leaves no key either.
-            Look at what your code changes: the dict, or what is in it."""
-        )
-    if left and len(own) - len(left) == 1:
-        raise Misconception(
-            f"""{call} deleted one session of {len(own)}; {left[0]} is still there.
-            A user has as many sessions as they have opened, and all of them are to go.
-            Look at when your loop ends."""
-        )
-    if left:
-        raise Misconception(
-            f"""{call} left {common.count(len(left), "session")} of {len(own)}: {left[0]} is still there.
-            What is not deleted will be read again, after the user was told that it is gone.
-            Look at which of the user's keys your code passes over."""
-        )
-    raise Misconception(
-        f"""{call} changed what was to stay: {_first_difference(after, wanted)}.
-        Whoever else is in the dict has not asked for anything.
-        Look at each line that writes to `store`."""
-    )
-
-
-def _too_much(extra: list[Ids], wanted: dict[Ids, Any], who: tuple[str, str], call: str) -> str:
-    tenant, name = who
-    key = extra[0]
-    if len(extra) == len(wanted):
-        return f"""{call} deleted all that there was, {common.count(len(wanted), "session")} of other users too.
-            {_shown_id(name)} wanted to be forgotten; everybody is.
-            Look at the condition under which your code deletes."""
-    if {each for each in wanted if each[0] == tenant} == set(extra):
-        return f"""{call} deleted all sessions of the tenant {_shown_id(tenant)}: {key} too.
-            The whole company has lost its conversations, for the sake of one user.
-            Look at what your code does with the user's id."""
-    deleted = f"{call} deleted {key} too"
-    if all(":".join(each).startswith(":".join((*who, ""))) for each in extra):
-        return f"""{deleted}: joined with ":", it begins like {":".join((*who, ""))!r}.
-            An id may hold ":", and the text of three ids does not say where one ends.
-            Look at the parts of the key one by one."""
-    if key[1] == name:
-        return f"""{deleted}: a user of another company.
-            There the tenant is {_shown_id(key[0])}: two people with the same name.
-            Look at which parts of the key your code compares."""
-    if key[0] == tenant and key[1].startswith(name):
-        return f"""{deleted}: that user is {_shown_id(key[1])}, and only begins like {_shown_id(name)}.
-            A name is equal or it is another one.
-            Look at how your code compares: whole parts, or the beginning of a text."""
-    if key[0] == tenant and name in key[1]:
-        return f"""{deleted}: that user is {_shown_id(key[1])}, in which {_shown_id(name)} only occurs.
-            Between two texts, `in` looks for a part.
-            Look at what stands on the two sides of your comparison."""
-    if key[0] == tenant and name == key[2]:
-        return f"""{deleted}: there {_shown_id(name)} is the session, and the user is {_shown_id(key[1])}.
-            An id means what its place says.
-            Look at which place of the key your code asks for the user."""
-    if key[:2] == (name, tenant):
-        return f"""{deleted}: there {_shown_id(name)} is the tenant and {_shown_id(tenant)} the user.
-            An id means what its place says.
-            Look at the order in which your code compares the two."""
-    if key[0] == tenant and key[1].lower() == name.lower():
-        return f"""{deleted}: {_shown_id(key[1])} and {_shown_id(name)} are two users.
-            An id is used as it is.
-            Look at what your code does to a name before it compares it."""
-    return f"""{deleted}: that is the user {_shown_id(key[1])} of the tenant {_shown_id(key[0])}.
-        Somebody else has lost a conversation.
-        Look at the condition under which your code deletes."""
-
-
-def _first_difference(after: dict[Any, Any], wanted: dict[Ids, Any]) -> str:
-    key = next(key for key in [*after, *wanted] if key not in wanted or after.get(key) != wanted[key])
-    return shorten(f"{key!r} is now {after.get(key)!r}", 90)
-
-
-def _counted(outcome: Outcome, store: dict[Ids, Any], own: list[Ids], call: str) -> None:
-    value, right = outcome.value, len(own)
-    if type(value) is int and value == right:
-        return
-    did = f"{call} deleted {common.count(right, 'session')}"
-    if value is None:
-        printed = "printed something, returned None" if outcome.stdout.strip() else "returned None"
-        why = (
-            "Whoever confirms the deletion needs the number." if right else "Where nothing is deleted, the number is 0."
-        )
-        raise Misconception(
-            f"""{did}, and {printed}, not how many.
-            {why}
-            Look at each way through your function: does each one end in a `return`?"""
-        )
-    if type(value) is not int:
-        kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
-        raise Misconception(
-            f"""{did}, and returned a {kind}: {shorten(repr(value), 30)}.
-            The rule asks for a number, an int.
-            Look at what you return."""
-        )
-    messages = sum(len(store[key]["messages"]) for key in own)
-    rest = len(store) - right
-    if value == messages != rest:
-        seen = "That is the number of the messages that were in them."
-    elif value == rest:
-        seen = "That is how many are left."
-    elif value == len(store):
-        seen = "That is how many there were of all users together."
-    elif value == 0:
-        seen = "After the deletion nothing is left to be counted."
-    else:
-        seen = f"The rule asks for the number of sessions deleted, which is {right}."
-    raise Misconception(
-        f"""{did}, and returned {shorten(str(value), 40)}.
-        {seen}
-        Look at what your code counts, and when."""
-    )
