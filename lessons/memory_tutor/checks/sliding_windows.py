@@ -30,13 +30,13 @@ lesson.predict(
     "forgotten_name",
     choices={
         "a": "Ada: the history holds the name, and nothing has been deleted",
-        "b": "Ada: there are 5 questions, so a window of 5 holds them all",
+        "b": "Ada: the user writes 5 messages, and a window of 5 holds them all",
         "c": "It cannot know: what is stored is not what is sent",
     },
     right="c",
     why={
         "a": "the name is in your list, safe and sound. The model reads the request, and not your list.",
-        "b": "a window of 5 messages is not one of 5 questions: the answers take places too.",
+        "b": "the answers take places, too: 5 messages are two turns and a question.",
         "c": "the name has slid out of the window; it is stored, and it was not sent.",
     },
 )
@@ -66,7 +66,7 @@ lesson.predict(
     right="c",
     why={
         "a": "some chat programs do that for you. This API answers what you send, or refuses it.",
-        "b": "`max_tokens` limits the reply. How much a model can read is fixed, and no option changes it.",
+        "b": "`max_tokens` limits the reply. How much the model can take in, no option of a request changes.",
         "c": "the whole request fits into the context, or nothing is answered.",
     },
 )
