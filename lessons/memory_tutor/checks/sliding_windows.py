@@ -483,8 +483,9 @@ def trim_messages(learner: Learner) -> None:
             _refuses_negative(learner, "trim_messages", _talk(names))
     again = _talk("S1 Q1 A1 Q1 A1 Q1")
     _repeated(_select(learner, "trim_messages", again, 3), _window_of_messages(_parted(again)[1], 3))
-    for history in _histories(40):
-        for most in range(len(history) + 2):
+    for history in _histories(30):
+        # From one more than there are to 0, in steps that meet each place of a turn in one history or another.
+        for most in range(len(history) + 1, -1, -3):
             _trimmed_messages(learner, history, most)
     _makes_a_new_list(learner, "trim_messages", 9)
 
@@ -623,7 +624,7 @@ def trim_turns(learner: Learner) -> None:
             _refuses_negative(learner, "trim_turns", _talk(names))
     again = _talk("S1 Q1 A1 Q1 A1 Q1")
     _repeated(_select(learner, "trim_turns", again, 2), _window_of_turns(_parted(again)[1], 2))
-    for history in _histories(60):
+    for history in _histories(30):
         for most in range(len(_starts(history)) + 2):
             _trimmed_turns(learner, history, most)
     _makes_a_new_list(learner, "trim_turns", 9)
@@ -811,7 +812,7 @@ def trim_to_budget(learner: Learner) -> None:
     selection = _select(learner, "trim_to_budget", again, 40, learner.callback(counter.count), about=", count")
     _repeated(selection, _window_of_tokens(again, 40, counter.cost))
     made = random.Random(5)
-    for history in _histories(50):
+    for history in _histories(25):
         costs = {_name(message): made.choice([5, 10, 20, 60]) for message in history}
         for counter in (Counter(costs), Counter(costs, request=25), Counter(costs, between=7, step=10)):
             budget = made.randint(0, counter.cost(history) + 10)
