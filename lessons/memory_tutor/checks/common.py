@@ -67,8 +67,8 @@ def count(number: int, noun: str) -> str:
 
 
 def shown(raised: Raised) -> str:
-    """An exception on one line: "KeyError: 'content'"."""
-    return shorten(f"{raised.names[0]}: {' '.join(raised.message.split())}", 120)
+    """An exception on one line: "KeyError: 'content'", or its name where it says nothing."""
+    return shorten(f"{raised.names[0]}: {' '.join(raised.message.split())}", 120).removesuffix(": ")
 
 
 # -- requests ------------------------------------------------------------------------------------------
