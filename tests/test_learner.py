@@ -782,6 +782,19 @@ def test_fresh_carries_the_client_over_and_shares_script_and_requests(learner: L
     assert len(learner.requests) == len(fresh.requests) == 1
 
 
+def test_fresh_runs_again_what_adds_to_a_name_and_not_what_a_parameter_is_called_like() -> None:
+    cells = [
+        "ran = []",
+        "def mark():\n    ran.append(1)\n    return []",
+        "history = mark()",
+        "def add(history):\n    history += [1]\n    return history, len(ran)",
+        "total = 1\ntotal += 1",
+        "def sum_up():\n    return total",
+    ]
+    fresh = KernelLearner(notebook(cells)).fresh(["add", "sum_up"])
+    assert fresh.call("add", []).value == ([1], 0) and fresh.call("sum_up").value == 2
+
+
 def test_fresh_classes_and_handles(learner: Learner) -> None:
     fresh = learner.fresh(["make_counter"])
     counter = fresh.call("make_counter", 1, keep=True).handle

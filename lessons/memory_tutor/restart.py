@@ -101,8 +101,13 @@ def _uses(node: ast.stmt, table: symtable.SymbolTable) -> set[str]:
         scope = scopes.pop()
         used |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global()}
         scopes += scope.get_children()
-    # `total += 1` reads what it sets, which the symbol table does not count as reading.
-    for part in ast.walk(node):
+    # `total += 1` reads what it sets, which the symbol table does not count as reading. Within a function it
+    # is a name of its own, or one that is declared global, and counted above.
+    parts: list[ast.AST] = [node]
+    while parts:
+        part = parts.pop()
         if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
             used.add(part.target.id)
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            parts += ast.iter_child_nodes(part)
     return used
