@@ -10,15 +10,15 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from memory_tutor import codec
 from memory_tutor.checks import common, folders
 from memory_tutor.checks.common import assistant, user
 from memory_tutor.codec import Opaque, shorten
-from memory_tutor.exercises import LearnerRaised, Lesson, Misconception, NotAttempted
+from memory_tutor.exercises import LearnerRaised, Lesson, Misconception, NotAttempted, NotGradable
 from memory_tutor.scripting import Failure, Scripted, Sent
 
 if TYPE_CHECKING:
@@ -1271,23 +1271,29 @@ class _Rival:
         self._source, self._target, self._seconds = source, target, seconds
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
-        #: Whether it came to its end; a learner's file may be one that nobody can write to.
-        self.written = False
+        #: Why it could not write; None when it has.
+        self.error: Exception | None = None
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._begun.wait(LOCKED)
+        with suppress(RuntimeError):  # a browser has no threads
+            self._thread.start()
+            self._begun.wait(LOCKED)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(LOCKED + self._seconds)
+        if self.came:
+            self._thread.join(LOCKED + self._seconds)
+
+    @property
+    def came(self) -> bool:
+        """Whether there was a rival at all."""
+        return self._thread.ident is not None
 
     def _write(self) -> None:
         try:
             _copy(self._source, self._target, self._pause)
-            self.written = True
-        except (OSError, sqlite3.Error):
-            pass
+        except (OSError, sqlite3.Error) as error:
+            self.error = error
         finally:
             self._begun.set()
 
@@ -1306,17 +1312,29 @@ def _copy(source: Path, target: Path, after_a_page: Callable[[], None] = lambda:
 
     def progress(_: int, __: int, pages: int) -> None:
         if pages > PAGES:
-            raise OSError("The file is too large.")
+            raise OSError("it is too large")
         after_a_page()
 
     for path in (source, target):
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise OSError("There is no regular file.")
+            raise OSError("it is no regular file")
     with (
         closing(sqlite3.connect(source, timeout=LOCKED)) as one,
         closing(sqlite3.connect(target, timeout=LOCKED)) as other,
     ):
         one.backup(other, pages=1, progress=progress, sleep=0.05)
+
+
+def _keeps_others_out(error: Exception) -> NoReturn:
+    """What kept the check from writing keeps other workers from it, too, where it is not the machine's doing."""
+    why = shorten(getattr(error, "strerror", None) or str(error), 60)
+    if isinstance(error, PermissionError) or any(word in why for word in ("unable to open", "readonly")):
+        raise NotGradable(f"The check cannot write to the file of a `SqliteStore`: {why}.")
+    raise Misconception(
+        f"""Between two calls of a `SqliteStore`, nobody else can write to its file: {why}.
+        Other workers have to, and a transaction is over before its method returns.
+        Look at what your code leaves open, and at what it makes of the file."""
+    )
 
 
 def _waits_for_a_rival(learner: Learner) -> None:
@@ -1329,13 +1347,15 @@ def _waits_for_a_rival(learner: Learner) -> None:
     _append(_new_store(learner, str(later)), ADA, TURNS[0], 0)
     try:
         _copy(path, later)
-    except (OSError, sqlite3.Error):
-        return
+    except (OSError, sqlite3.Error) as error:
+        _keeps_others_out(error)
     _append(_new_store(learner, str(later)), ADA, TURNS[1], version)
     with _Rival(later, path, AT_WORK) as rival:
         outcome = store.call("append", ADA, TURNS[2], version, seconds=8)
-    if not rival.written:
+    if not rival.came:
         return
+    if rival.error is not None:
+        _keeps_others_out(rival.error)
     what = "an `append` that began while a rival was writing"
     raised = outcome.exception
     if raised is None:
