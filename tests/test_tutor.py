@@ -240,7 +240,7 @@ def test_a_function_in_place_of_its_name_is_named(tutor: Any) -> None:
         tutor.check(count_context)
     with pytest.raises(CourseError) as caught:
         tutor.check("x" * 3000)
-    assert len(caught.value.message) < 300
+    assert "x" * 100 not in caught.value.message
 
 
 def test_a_start_that_is_interrupted_leaves_nothing_open(tutor: Any, monkeypatch: pytest.MonkeyPatch) -> None:

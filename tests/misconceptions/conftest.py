@@ -1,11 +1,21 @@
-"""The processes that serve the answers end with the module that has used them."""
+"""Makes the tests of each module of answers; the processes that serve the answers end with their module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import harness
 import pytest
+
+pytest.register_assert_rewrite("answers", "harness")
+
+import harness  # noqa: E402
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module = metafunc.module
+    for argument, values in harness.cases(module.RIGHT, module.WRONG).items():
+        if argument in metafunc.fixturenames:
+            metafunc.parametrize(argument, values)
 
 
 @pytest.fixture(autouse=True, scope="module")

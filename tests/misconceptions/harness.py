@@ -149,23 +149,27 @@ LOOPS = {
 }
 
 
-# -- parametrised tests, made from a module's dicts ------------------------------------------------------
+# -- what the tests are made of, for a module's dicts --------------------------------------------------------
 
 
-def cases(answers: Mapping[str, Sequence[tuple[str, ...]]]) -> list[Any]:
-    """A parameter set for each answer: the exercise, and the parts of the answer behind its label."""
-    return [
-        pytest.param(name, *answer[1:], id=f"{name}: {answer[0]}")
-        for name, group in answers.items()
-        for answer in group
-    ]
+def cases(right: Right, wrong: Wrong) -> dict[str, list[Any]]:
+    """What each argument of a test stands for in turn, by the argument's name.
+
+    Loops take their half second each: the last exercise of a lesson stands for the others.
+    """
+    last = list(right)[-1]
+    return {
+        "transport": list(TRANSPORTS),
+        "stub": [_case(name, "stub", stub(name)) for name in right],
+        "right": [_case(name, *answer) for name, group in right.items() for answer in group],
+        "wrong": [_case(name, *answer) for name, group in wrong.items() for answer in group],
+        "odd": [_case(name, *answer) for name in right for answer in odd_answers(name).items()],
+        "endless": [_case(last, label, code.format(name=last)) for label, code in LOOPS.items()],
+    }
 
 
-def odd_cases(names: Sequence[str]) -> list[Any]:
-    """A parameter set for each odd answer to each exercise."""
-    return [
-        pytest.param(name, code, id=f"{name}: {label}") for name in names for label, code in odd_answers(name).items()
-    ]
+def _case(name: str, label: str, *rest: str) -> Any:
+    return pytest.param((name, *rest), id=f"{name}: {label}")
 
 
 def says(result: Result, fragment: str) -> None:

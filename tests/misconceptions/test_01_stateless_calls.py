@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from answers import *  # noqa: F403
+
 CREATE = "client.chat.completions.create"
 
 RIGHT = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import harness
+from answers import *  # noqa: F403
 
 CREATE = "client.chat.completions.create"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from answers import *  # noqa: F403
+
 #: What most answers to the first exercise do first.
 CHECKED = """
 def check_ids(*ids):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from answers import *  # noqa: F403
+
 #: Begins most answers.
 PARTED = """
     system = [m for m in messages if m["role"] == "system"]

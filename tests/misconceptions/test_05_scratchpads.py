@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from answers import *  # noqa: F403
+
 CREATE = "client.chat.completions.create"
 #: The cell that gives FACTS_PROMPT and FACTS_FORMAT.
 GIVEN = ["facts-given"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from answers import *  # noqa: F403
+
 #: Cells of the lesson that answers build on.
 GIVEN = ["given-schema", "given-connect", "given-prompt"]
 
