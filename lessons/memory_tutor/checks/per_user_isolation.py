@@ -26,42 +26,42 @@ lesson.predict(
     choices={
         "a": "That it does not know: Bob has not said his name",
         "b": "Ada",
-        "c": "Nothing: the API refuses two people in one conversation",
+        "c": "That it does not know: for the API, another computer is another conversation",
     },
     right="b",
     why={
         "a": "Bob has not. But the request in which he asks says a name, and it is not marked as somebody else's.",
         "b": "the model is told a name and asked for one. It cannot know that two people have used the list.",
-        "c": "the API sees one list of messages. Who has typed them, on which computer, is not in it.",
+        "c": "the API sees one list of messages, sent by your service. On whose computer they were typed is not in it.",
     },
 )
 
 lesson.predict(
     "two_chats",
     choices={
-        "a": "The title: it is what the first window shows",
-        "b": "The name of the cake",
-        "c": "Both: the model has read both",
+        "a": "Both: the model has read both",
+        "b": "The title: it is what the first window shows",
+        "c": "The name of the cake",
     },
-    right="b",
+    right="c",
     why={
-        "a": "people see windows. The model sees one list, and no window stands in it.",
-        "b": "in the list, the last thing said before is about the cake.",
-        "c": "it has read both; but a person who says 'it' means one thing, and it takes the nearest.",
+        "a": "it has read both; but a person who says 'it' means one thing, and it takes the nearest.",
+        "b": "people see windows. The model sees one list, and no window stands in it.",
+        "c": "in the list, the last thing said before is about the cake.",
     },
 )
 
 lesson.predict(
     "seed_test",
     choices={
-        "a": "It fails: the secret is in b's list",
-        "b": "It passes",
+        "a": "It passes",
+        "b": "It fails: the secret is in b's list",
         "c": "It raises IndexError: b's list is empty",
     },
-    right="b",
+    right="a",
     why={
-        "a": "it is there. But the line compares nothing unless there are two messages.",
-        "b": "b's list holds one message, the secret. So `len(…) > 1` is false, and the line asserts True.",
+        "a": "b's list holds one message, the secret. So `len(…) > 1` is false, and the line asserts True.",
+        "b": "it is there. But the line compares nothing unless there are two messages.",
         "c": "the list is not empty: it is a's list. And for an empty one the line would assert True.",
     },
 )
