@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import linecache
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -41,6 +43,11 @@ def add(numbers, *, to=None):
 
 def make_list():
     return [1]
+
+def own_encoding():
+    import os
+    with open(os.devnull) as file:
+        return file.encoding
 
 class Counter:
     instances = 0
@@ -752,6 +759,18 @@ def test_a_reply_that_fails_is_the_checks_fault(learner: Learner) -> None:
     learner.script(wrong)
     with pytest.raises(Misconception, match="Two requests"):
         learner.call("ask_safely", "x")
+
+
+# -- another machine ---------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt" or bool(sys.flags.utf8_mode), reason="files have one encoding, whatever the locale")
+def test_a_machine_whose_own_encoding_is_ascii(learner: Learner) -> None:
+    own = learner.call("own_encoding").value
+    plain = learner.on_ascii()
+    assert codecs.lookup(plain.call("own_encoding").value).name == "ascii"
+    assert plain.call("boom", []).exception is not None
+    assert learner.call("own_encoding").value == own
 
 
 # -- fresh -------------------------------------------------------------------------------------------

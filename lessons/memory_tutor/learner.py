@@ -294,6 +294,7 @@ class Learner:
         self._desk = desk
         self._names = names
         self._space = (0, 0)  # generation, number
+        self._ascii = False
 
     def call(
         self, name: str, /, *args: object, keep: bool = False, seconds: float = SECONDS, **kwargs: object
@@ -344,6 +345,19 @@ class Learner:
         fresh._find_space()
         return fresh
 
+    def on_ascii(self) -> Learner:
+        """The same learner on a machine whose own encoding is ASCII: a file that is opened without naming one has it.
+
+        It is so while a function or method is called, and only where Python takes the machine's encoding from the
+        locale of the moment: not in its UTF-8 mode, nor under Windows.
+
+        Returns:
+            A learner that shares the script, the requests and the globals with this one.
+        """
+        plain = Learner(self._transport, self._desk, self._names)
+        plain._space, plain._ascii = self._space, True
+        return plain
+
     def script(self, *replies: Scripted) -> None:
         """Queue the model's replies, and forget what was sent; when they are used up, it says "OK."
 
@@ -383,7 +397,7 @@ class Learner:
         self._transport.ready()
         encoder = codec.Encoder(_lent)
         generation = self._transport.generation
-        message: Message = {"op": "call", "name": name, "keep": keep, "seconds": seconds}
+        message: Message = {"op": "call", "name": name, "keep": keep, "seconds": seconds, "ascii": self._ascii}
         message["handle"] = None if handle is None else self._number(handle)
         message["space"] = self._find_space()
         message["args"] = [encoder.encode(value) for value in args]

@@ -23,9 +23,10 @@ from __future__ import annotations
 import builtins
 import io
 import linecache
+import locale
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from functools import partial
 from types import CoroutineType, TracebackType
 from typing import Any, TypeVar
@@ -156,7 +157,8 @@ class Worker:
 
         with redirect_stdout(out), redirect_stderr(err):
             try:
-                within(message["seconds"], run)
+                with _on_ascii() if message.get("ascii") else nullcontext():
+                    within(message["seconds"], run)
             except Interrupted:
                 raise KeyboardInterrupt from None
             except BaseException as error:
@@ -210,6 +212,17 @@ class Worker:
 def over_time(seconds: float) -> str:
     """The sentence for code that did not return within so many seconds."""
     return f"It did not return within {seconds:g} second{'' if seconds == 1 else 's'}."
+
+
+@contextmanager
+def _on_ascii() -> Iterator[None]:
+    """Have the locale of plain C: in it, the encoding of files for which none is named is ASCII."""
+    before = locale.setlocale(locale.LC_CTYPE)
+    locale.setlocale(locale.LC_CTYPE, "C")
+    try:
+        yield
+    finally:
+        locale.setlocale(locale.LC_CTYPE, before)
 
 
 def _aside(action: Callable[[], T], instead: T) -> T:

@@ -1935,6 +1935,43 @@ SqliteStore.key = lambda self, ids: [int(id_) if id_.isascii() and id_.isdigit()
     ],
 }
 
+if sys.platform != "win32" and not sys.flags.utf8_mode:
+    # Where the machine's own encoding can be made another one.
+    WRONG["save_session"].append(
+        (
+            "the machine's own encoding",
+            saving("""
+path = path_of(folder, session_id)
+text = json.dumps(session, ensure_ascii=False)
+with open(path.with_suffix(".new"), "w") as file:
+    file.write(text)
+os.replace(path.with_suffix(".new"), path)
+"""),
+            "on a machine whose own encoding is ASCII, raised UnicodeEncodeError",
+        )
+    )
+    WRONG["load_session"].append(
+        (
+            "in the machine's own encoding",
+            loading(
+                """
+path = path_of(folder, session_id)
+try:
+    session = json.loads(path.read_text())
+except FileNotFoundError:
+    return None
+except ValueError as error:
+    raise ValueError(f"{path} is damaged") from error
+if not isinstance(session, dict):
+    raise ValueError(f"{path} holds no dict")
+return session
+""",
+                saving("write(path_of(folder, session_id), json.dumps(session, ensure_ascii=False))"),
+            ),
+            "on a machine whose own encoding is ASCII, raised ValueError",
+        )
+    )
+
 if sys.platform == "linux":
     # What happens to names on the way can be seen there only.
     WRONG["save_session"] += [

@@ -58,6 +58,7 @@ def keeps_a_session(learner: Learner) -> None:
     place = _Place(learner)
     name = _first_save(learner, place)
     _save_replaces(learner, place, name)
+    _names_its_encoding(learner)
     _ids_have_files(learner)
     _bad_ids_are_refused(learner, "save_session", NOTES)
     _failed_save_changes_nothing(learner)
@@ -323,6 +324,16 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
             On another disk that is no change of name: it raises an error, or copies, and is not atomic.
             Look at the folder in which the new file is made."""
         )
+
+
+ON_ASCII = ", on a machine whose own encoding is ASCII,"
+
+
+def _names_its_encoding(learner: Learner) -> None:
+    """A file is UTF-8 also where the machine's own encoding is another one."""
+    place, call = _Place(learner), f'`save_session(folder, "s-1", session)`{ON_ASCII}'
+    _save(learner.on_ascii(), place, "s-1", NOTES, call)
+    _one_file(place, NOTES, call)
 
 
 def _ids_have_files(learner: Learner) -> None:
@@ -704,6 +715,7 @@ def _saved_comes_back(learner: Learner) -> tuple[_Place, str]:
     _comes_back(learner, place, "s-1", NOTES, '`load_session(folder, "s-1")`')
     restarted = learner.fresh(["load_session"])
     _comes_back(restarted, place, "s-1", NOTES, '`load_session(folder, "s-1")`, after a restart,')
+    _comes_back(learner.on_ascii(), place, "s-1", NOTES, f'`load_session(folder, "s-1")`{ON_ASCII}')
     outcome = learner.call("save_session", place.path, "half", HALF_AN_EMOJI)
     if outcome.exception is None:
         _comes_back(learner, place, "half", HALF_AN_EMOJI, "`load_session` of a session with half an emoji")
