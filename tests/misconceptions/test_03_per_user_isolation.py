@@ -214,6 +214,17 @@ def test_isolation(store):
 """,
         ),
         (
+            "as an unused conversation begins, and its own text",
+            f"""{NEIGHBOURS}
+def test_isolation(store):
+    unused = store.read("nobody", "nobody", "nobody")
+    for number, ids in enumerate([WRITTEN, *NEIGHBOURS]):
+        store.add(*ids, f"text {{number}}")
+    for number, ids in enumerate([WRITTEN, *NEIGHBOURS]):
+        assert store.read(*ids) == [*unused, f"text {{number}}"]
+""",
+        ),
+        (
             "that it refuses what is no id, too",
             f"""{NEIGHBOURS}
 def test_isolation(store):
@@ -730,6 +741,14 @@ def get_session(tenant, user, session):
             _test('store.add("a", "b", "c", "secret")\nstore.read("a", "x", "c") != ["secret"]'),
             "another user",
         ),
+        (
+            "two whole lists are not equal",
+            _test(
+                'store.add(*WRITTEN, "secret")\n'
+                "for ids in NEIGHBOURS:\n    assert store.read(*ids) != store.read(*WRITTEN)"
+            ),
+            "each conversation begins in its own way",
+        ),
         ("never asks", _test("assert store is not None"), "has not asked the store anything"),
         ("returns True at once", _test("return True"), "returned True, and has not asked"),
         ("never reads", _test('store.add(*WRITTEN, "secret")\nassert store'), "has read nothing"),
@@ -794,6 +813,12 @@ def get_session(tenant, user, session):
             "begins like",
         ),
         ("tenant ignored", _forget("key[1] == user"), "two people with the same name"),
+        ("tenant or user", _forget("key[0] == tenant or key[1] == user"), "Somebody else has lost a conversation"),
+        (
+            "looks for the ids in the sessions",
+            _forget('store[key].get("tenant") == tenant and store[key].get("user") == user'),
+            "deleted nothing, and returned 0",
+        ),
         ("any place of the key", _forget("tenant in key and user in key"), "is the session"),
         ("the two in any order", _forget("{tenant, user} == set(key[:2])"), "is the tenant and"),
         ("small letters", _forget("key[0] == tenant and key[1].lower() == user.lower()"), "are two users"),

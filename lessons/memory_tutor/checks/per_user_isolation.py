@@ -521,14 +521,15 @@ def _forgets(learner: Learner, store: dict[Ids, Any], tenant: str, name: str) ->
             Look at the line that takes for granted that a key is there."""
         )
     common.has_run(outcome, call)
-    _deleted(outcome.args[0], store, wanted, own, (tenant, name), call)
+    _deleted(outcome, store, wanted, own, (tenant, name), call)
     _counted(outcome, store, own, call)
     return wanted
 
 
 def _deleted(
-    after: Any, store: dict[Ids, Any], wanted: dict[Ids, Any], own: list[Ids], who: tuple[str, str], call: str
+    outcome: Outcome, store: dict[Ids, Any], wanted: dict[Ids, Any], own: list[Ids], who: tuple[str, str], call: str
 ) -> None:
+    after, value = outcome.args[0], outcome.value
     if not isinstance(after, dict):
         raise Misconception(f"{call} was given a dict, and afterwards it is a {type(after).__name__}.")
     if after == wanted:
@@ -537,6 +538,12 @@ def _deleted(
     left = [key for key in own if key in after]
     if extra:
         raise Misconception(_too_much(extra, wanted, who, call))
+    if after == store and type(value) is int and value == 0:
+        raise Misconception(
+            f"""{call} deleted nothing, and returned 0; {common.count(len(own), "session")} of this user are in `store`.
+            No key was taken for one of theirs.
+            Look at what your code compares with what, for the key {own[0]}."""
+        )
     if after == store:
         raise Misconception(
             f"""{call} left the caller's dict as it was: all of {common.count(len(own), "session")} are still in it.
@@ -584,15 +591,15 @@ def _too_much(extra: list[Ids], wanted: dict[Ids, Any], who: tuple[str, str], ca
         return f"""{deleted}: joined with ":", it begins like {":".join((*who, ""))!r}.
             An id may hold ":", and the text of three ids does not say where one ends.
             Look at the parts of the key one by one."""
-    if key[1] == name:
+    if all(each[1] == name for each in extra):
         return f"""{deleted}: a user of another company.
             There the tenant is {_shown_id(key[0])}: two people with the same name.
             Look at which parts of the key your code compares."""
-    if key[0] == tenant and key[1].startswith(name):
+    if all(each[0] == tenant and each[1].startswith(name) for each in extra):
         return f"""{deleted}: that user is {_shown_id(key[1])}, and only begins like {_shown_id(name)}.
             A name is equal or it is another one.
             Look at how your code compares: whole parts, or the beginning of a text."""
-    if key[0] == tenant and name in key[1]:
+    if all(each[0] == tenant and name in each[1] for each in extra):
         return f"""{deleted}: that user is {_shown_id(key[1])}, in which {_shown_id(name)} only occurs.
             Between two texts, `in` looks for a part.
             Look at what stands on the two sides of your comparison."""
@@ -670,11 +677,16 @@ class Store:
     Args:
         key: makes one key of the three ids; a store leaks where two conversations have the same key.
         opening: texts that each conversation begins with.
+        own: whether another text, that no other conversation has, stands in front of all in each of them.
     """
 
-    def __init__(self, key: Callable[[str, str, str], object], opening: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, key: Callable[[str, str, str], object], opening: tuple[str, ...] = (), *, own: bool = False
+    ) -> None:
         self._key = key
         self._opening = opening
+        self._own = own
+        self._numbers: dict[Ids, int] = {}
         self._texts: dict[object, list[str]] = {}
         self._added: list[Ids] = []
         self._was_read: list[Ids] = []
@@ -694,7 +706,12 @@ class Store:
         self._was_read.append((tenant, user, session))
         self._compared |= {(written, (tenant, user, session)) for written in set(self._added)}
         self._last = ("read", (tenant, user, session))
-        return list(conversation)
+        return [*self._own_opening((tenant, user, session)), *conversation]
+
+    def _own_opening(self, ids: Ids) -> list[str]:
+        # Different in each, and without an id or a digit: a test may have put these into its own texts.
+        number = self._numbers.setdefault(ids, len(self._numbers))
+        return ["Welcome." + "." * number] if self._own else []
 
     def _conversation(self, *ids: str) -> list[str]:
         for id_ in ids:
@@ -752,6 +769,13 @@ def test_isolation(learner: Learner) -> None:
                 f"""Your test finds a store that {leak}, if conversations {noticed}.
                 It lets the same leak pass if they {missed_one}.
                 Look at the case in which your assertion is not reached, or looks at another text."""
+            )
+    for leak in LEAKS:
+        if not _notices(learner, leak, (), own=True):
+            raise Misconception(
+                f"""Your test let a store pass that {leak}: there each conversation begins in its own way.
+                The leaked text was in both; but as two lists they were not equal, and that was enough for your test.
+                Look at what your assertion compares: two whole lists, or one text with what is in a list."""
             )
     for outcome, _ in right:
         if outcome.value is not None:
@@ -850,9 +874,9 @@ def _asks_enough(outcome: Outcome, store: Store) -> None:
         )
 
 
-def _notices(learner: Learner, leak: str, opening: tuple[str, ...]) -> bool:
+def _notices(learner: Learner, leak: str, opening: tuple[str, ...], *, own: bool = False) -> bool:
     """Whether the learner's test fails for a leaking store, as a test fails."""
-    store = Store(LEAKS[leak], opening)
+    store = Store(LEAKS[leak], opening, own=own)
     outcome = learner.call("test_isolation", learner.callback(store))
     raised = outcome.exception
     if raised is not None and "AssertionError" not in raised.names:
