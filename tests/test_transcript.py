@@ -56,6 +56,13 @@ def test_what_is_new_since_the_call_before() -> None:
     assert ["new" in row for row in rows] == [False, True, True]
 
 
+def test_what_a_window_keeps_is_not_new_and_what_is_sent_twice_is() -> None:
+    transcript = Transcript()
+    transcript.begin(chat(SAM, HELLO))
+    call = transcript.begin(chat({"role": "system", "content": "Be brief."}, HELLO, HELLO, ASK))
+    assert ["new" in line.split()[:4] for line in repr(call).splitlines()[2:6]] == [True, False, True, True]
+
+
 def test_length_index_slice_and_nothing() -> None:
     transcript = two_calls()
     assert len(transcript) == 2 and transcript[-1].number == 2

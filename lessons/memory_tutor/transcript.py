@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, overload
@@ -29,14 +29,14 @@ class Call:
         request: what was sent.
         response: what came back; None while it has not.
         error: why nothing came back.
-        known: how many messages at the start are the same as in the request before.
+        new: for each message, whether the request before did not hold it.
     """
 
     number: int
     request: Request
     response: Response | None = None
     error: str | None = None
-    known: int = 0
+    new: Sequence[bool] = ()
 
     @property
     def messages(self) -> list[Any]:
@@ -100,7 +100,7 @@ class Transcript:
     def begin(self, request: Request) -> Call:
         """Add a request that is about to be answered."""
         before = self._calls[-1].messages if self._calls else []
-        call = Call(len(self._calls) + 1, request, known=_same_start(before, request.messages))
+        call = Call(len(self._calls) + 1, request, new=_not_in(before, request.messages))
         self._calls.append(call)
         return call
 
@@ -130,13 +130,14 @@ class Transcript:
         return _html(self._calls)
 
 
-def _same_start(before: list[Any], now: list[Any]) -> int:
-    same = 0
-    for old, new in zip(before, now, strict=False):
-        if old != new:
-            break
-        same += 1
-    return same
+def _not_in(before: list[Any], now: list[Any]) -> list[bool]:
+    """Which messages of a request were not in the one before; one that was there once is there once."""
+    left, new = list(before), []
+    for message in now:
+        new.append(message not in left)
+        if not new[-1]:
+            left.remove(message)
+    return new
 
 
 def _error_text(bodies: list[Any]) -> str:
@@ -204,7 +205,7 @@ def _rows(call: Call) -> list[tuple[str, str, str, str, str]]:
     for index, message in enumerate(call.messages):
         text = content_text(message)
         role = preview(str(message.get("role") or message.get("type", "?")), 20) if isinstance(message, dict) else "?"
-        new = "" if index < call.known else "new"
+        new = "new" if index >= len(call.new) or call.new[index] else ""
         rows.append((str(index), role, str(len(text)), new, preview(text)))
     reply = call.reply
     who = "assistant" if call.response is not None and call.response.status < 400 else "error"

@@ -776,7 +776,7 @@ def get_session(tenant, user, session):
             ),
             "not in front",
         ),
-        ("always fails", _test("assert False"), "before it had asked the store anything"),
+        ("always fails", _test("assert False"), "had not asked the store that it was given anything"),
         ("always fails, with a reason", _test('raise AssertionError("it leaks")'), "AssertionError: it leaks before"),
         (
             "upside down",

@@ -239,6 +239,22 @@ KEEP = "return system + others[cut:]"
 WRONG = {
     "trim_messages": [
         (
+            "takes a question for given",
+            f"""
+            def trim_messages(messages, max_messages):
+                if max_messages < 0:
+                    raise ValueError("negative")
+                {PARTED.strip().replace(chr(10), chr(10) + " " * 12)}
+                if max_messages == 0 or len(others) <= max_messages:
+                    return system + (others if max_messages else [])
+                for start in starts:
+                    if len(others) - start <= max_messages:
+                        return system + others[start:]
+                return system + others[starts[-1]:]
+            """,
+            "also one that is empty, short, or without a turn",
+        ),
+        (
             "minus zero",
             answer(MESSAGES, NO_NEGATIVE, *TO_USER, NEWEST, "return system + window"),
             "`others[-0:]` is `others[0:]`",

@@ -177,7 +177,7 @@ class _Sessions:
             raise Misconception(
                 f"""{call} returned None; the rule asks for the session, a dict.
                 A function that ends without `return` gives None to its caller.
-                Look at each way through your function: does each one end in a `return`?"""
+                Look at how your function ends: what does its caller get?"""
             )
         if isinstance(value, list):
             raise Misconception(
@@ -638,7 +638,7 @@ def _counted(outcome: Outcome, store: dict[Ids, Any], own: list[Ids], call: str)
         raise Misconception(
             f"""{did}, and {printed}, not how many.
             {why}
-            Look at each way through your function: does each one end in a `return`?"""
+            Look at how your function ends: what does its caller get?"""
         )
     if type(value) is not int:
         kind = value.type_name if isinstance(value, Opaque) else type(value).__name__
@@ -805,9 +805,9 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
     said = f"{call} raised {_shown(raised)}"
     if store._last is None:
         raise Misconception(
-            f"""{said} before it had asked the store anything.
-            A test that fails for every store cannot tell a right one from a leaking one.
-            {_look_at(raised)}"""
+            f"""{said} and had not asked the store that it was given anything.
+            A test that fails whatever the store is cannot tell a right one from a leaking one.
+            Look at where your function uses its parameter, `store`."""
         )
     what, ids = store._last
     last = f"{what}({', '.join(map(_shown_id, ids))}{', …' if what == 'add' else ''})"

@@ -48,7 +48,7 @@ lesson.predict(
     },
     right="b",
     why={
-        "a": "a list of dicts would follow. `json.dumps` makes a text, and a text stays as it is.",
+        "a": "the dict itself would follow. `json.dumps` makes a text, and a text stays as it is.",
         "b": "a projection is a copy. When the pad changes, each copy made before is stale.",
         "c": "it is a message like the others, sent each time for as long as it is in the list.",
     },

@@ -454,6 +454,7 @@ MESSAGE_CASES = (
     ("S1", 3),
     ("S1 S2", 0),
     ("S1 A0", 3),
+    ("S1 A0 A1", 1),
 )
 
 
@@ -596,6 +597,7 @@ TURN_CASES = (
     ("S1", 2),
     ("S1 S2", 0),
     ("S1 A0", 2),
+    ("S1 A0 A1", 1),
 )
 
 
@@ -784,6 +786,7 @@ def _budget_cases() -> Iterator[tuple[str, int, Counter]]:
     yield "S1", 10, Counter()
     yield "S1", 5, Counter()
     yield "S1 A0", 50, Counter()
+    yield "S1 A0 A1", 20, Counter()
 
 
 @lesson.exercise(
