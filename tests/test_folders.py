@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -48,30 +47,3 @@ def test_nothing_is_followed_and_nothing_is_waited_for(tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe")
     assert set(folders.entries(folder).values()) == {"no regular file"}
     assert folders.entries(folder / "to a folder") == {}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
-def test_what_happens_to_names_is_seen(tmp_path: Path) -> None:
-    folder, path = tmp_path / "folder", tmp_path / "folder" / "name"
-    folder.mkdir()
-    path.touch()
-    with folders.watch(folder) as watched:
-        (folder / "new").touch()
-        (folder / "new").replace(path)
-    assert (watched.removed, watched.renamed, watched.came) == ({"new"}, {"new"}, set())
-    with folders.watch(folder) as watched:
-        path.unlink()
-        (tmp_path / "new").touch()
-        (tmp_path / "new").replace(path)
-    assert (watched.removed, watched.renamed, watched.came) == ({"name"}, set(), {"name"})
-    with folders.watch(folder) as watched:
-        (folder / "inner").mkdir()
-        (folder / "inner" / "new").touch()
-        (folder / "inner" / "new").replace(path)
-    assert (watched.removed, watched.came) == (set(), set())
-
-
-def test_a_folder_that_cannot_be_watched_tells_nothing(tmp_path: Path) -> None:
-    with folders.watch(tmp_path / "gone") as watched:
-        pass
-    assert (watched.removed, watched.came) == (set(), set())

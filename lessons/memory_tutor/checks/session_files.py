@@ -279,8 +279,7 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
     number = _second_name(path, backup)
     place.elsewhere = place.outside()
     restarted = learner.fresh(["save_session"])
-    with folders.watch(path.parent) as watched:
-        _save(restarted, place, "s-1", LONGER, call)
+    _save(restarted, place, "s-1", LONGER, call)
     saved = place.saved()
     if len(saved) > 1 and name in saved:
         more = [other for other in saved if other != name]
@@ -311,19 +310,6 @@ def _save_replaces(learner: Learner, place: _Place, name: str) -> None:
         )
     _nothing_outside(place, call)
     _holds(saved[name], LONGER, call)
-    if path.name in watched.removed:
-        raise Misconception(
-            f"""{call} took the old file away before the new one had its name.
-            A program that is killed in between leaves no session; who reads in between finds none.
-            Look at whether the old file has to go: what does `os.replace` do with it?"""
-        )
-    # What came from a folder within the folder is on the same disk.
-    if path.name in watched.came and folders.FOLDER not in place.entries().values():
-        raise Misconception(
-            f"""{call} wrote the new file outside the folder, and moved it in.
-            On another disk that is no change of name: it raises an error, or copies, and is not atomic.
-            Look at the folder in which the new file is made."""
-        )
 
 
 ON_ASCII = ", on a machine whose own encoding is ASCII,"
@@ -341,15 +327,13 @@ def _ids_have_files(learner: Learner) -> None:
     place = _Place(learner)
     absolute = str(place.outer / "elsewhere" / "ada")
     owners: dict[str, str] = {}
-    renamed: dict[str, str] = {}
     pairs = {id_: (one, why) for (one, id_), why in PAIRS.items()}
     ids = [*CLIMBS, absolute, *[id_ for pair in PAIRS for id_ in pair], *OTHERS]
     for number, session_id in enumerate(ids):
         session = {"messages": [user(f"I am number {number}.")], "scratchpad": {}}
         call = f"`save_session` with {_id(session_id)}"
         before = place.saved()
-        with folders.watch(place.sessions) as watched:
-            outcome = learner.call("save_session", place.path, session_id, session)
+        outcome = learner.call("save_session", place.path, session_id, session)
         if outside := place.escaped():
             raise Misconception(
                 f"""{call} as id {outside}, outside the folder.
@@ -382,13 +366,6 @@ def _ids_have_files(learner: Learner) -> None:
             )
         owners[new[0]] = session_id
         _holds(now[new[0]], session, call)
-        for name in sorted(watched.renamed):
-            if (other := renamed.setdefault(name, session_id)) != session_id:
-                raise Misconception(
-                    f"""The sessions of {_id(other)} and {_id(session_id)} went both through the file `{_name(name)}`.
-                    Two workers who save them at once write into one file: one user gets what another has said.
-                    Look at what the name of the new file is made of."""
-                )
     _names_differ_on_any_disk(owners)
     _same_names_after_a_restart(learner, place, owners)
     _no_hash_of_this_process(learner, place)
