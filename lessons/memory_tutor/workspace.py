@@ -68,7 +68,8 @@ def find(folder: Path | None = None) -> Path:
         if (place / MARKER).is_dir():
             return place
         raise WorkspaceError(
-            f"{folder} is not a folder made by memory-tutor. To make it one: memory-tutor start {folder}"
+            f"{folder} is not a folder made by memory-tutor. To make it one: memory-tutor start {folder}\n"
+            "(That opens JupyterLab, too; Ctrl+C ends it, and the folder stays.)"
         )
     found = find_folder() or find_folder(DEFAULT)
     if found is None:

@@ -777,7 +777,11 @@ def get_session(tenant, user, session):
             "not in front",
         ),
         ("always fails", _test("assert False"), "had not asked the store that it was given anything"),
-        ("always fails, with a reason", _test('raise AssertionError("it leaks")'), "AssertionError: it leaks before"),
+        (
+            "always fails, with a reason",
+            _test('raise AssertionError("it leaks")'),
+            "AssertionError: it leaks and had not",
+        ),
         (
             "upside down",
             _test('store.add(*WRITTEN, "secret")\nfor ids in NEIGHBOURS:\n    assert "secret" in store.read(*ids)'),

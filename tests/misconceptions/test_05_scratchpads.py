@@ -199,6 +199,18 @@ RIGHT = {
 WRONG = {
     "complete_step": [
         (
+            "a default that is in no pad",
+            """
+            def complete_step(session, step):
+                if not step.strip():
+                    raise ValueError("blank")
+                done = session["scratchpad"].get("steps_done", [])
+                if step not in done:
+                    done.append(step)
+            """,
+            "the pad holds no list under `steps_done`",
+        ),
+        (
             "the same step twice",
             """
             def complete_step(session, step):
@@ -400,6 +412,16 @@ WRONG = {
         ),
     ],
     "messages_for_model": [
+        (
+            "the whole session written down",
+            f"""
+            import json
+            def messages_for_model(session):{SPLIT}
+                shown = json.dumps(session, ensure_ascii=False)
+                return base + [{{"role": "system", "content": "Scratchpad: " + shown}}] + dialogue
+            """,
+            "the conversation stands in the projection a second time",
+        ),
         (
             "projection put into the session",
             f"""
@@ -687,6 +709,36 @@ WRONG = {
         ),
     ],
     "remember_facts": [
+        (
+            "JSON cut out of what stands around it",
+            remembering(
+                '                pad["facts"] = {**pad.get("facts", {}), **new}\n                return new',
+                read=READ.replace(
+                    'json.loads(choice.message.content or "")',
+                    'json.loads("{" + (choice.message.content or "").partition("{")[2])',
+                ),
+            ),
+            "the reply was JSON with a sentence before it",
+        ),
+        (
+            "the marks of Markdown taken off",
+            remembering(
+                '                pad["facts"] = {**pad.get("facts", {}), **new}\n                return new',
+                read=READ.replace(
+                    'choice.message.content or ""',
+                    '(choice.message.content or "").removeprefix("```json").removesuffix("```")',
+                ),
+            ),
+            "the reply was JSON between marks of Markdown",
+        ),
+        (
+            "lists let in",
+            remembering(
+                '                pad["facts"] = {**pad.get("facts", {}), **new}\n                return new',
+                read=READ.replace("isinstance(value, str)", "isinstance(value, (str, list))"),
+            ),
+            "the reply was an object with a list in it",
+        ),
         (
             "replaces instead of merging",
             remembering("""

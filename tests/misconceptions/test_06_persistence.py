@@ -1330,6 +1330,23 @@ return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         ("a saving function that saves nothing", loading(LOAD, saving("path_of(folder, session_id)")), "made 0 files"),
     ],
     "SqliteStore": [
+        (
+            "the messages after the commit",
+            changed(
+                STORE,
+                (
+                    "            connection.executemany(insert, rows)\n",
+                    "        with closing(connect(self.path)) as connection:\n"
+                    "            connection.executemany(insert, rows)\n",
+                ),
+            ),
+            "The disk failed at the second message",
+        ),
+        (
+            "a blank is no id",
+            changed(STORE, ("            if not id_:", "            if not id_.strip():")),
+            "`append` with the id ' ' raised ValueError",
+        ),
         ("a blob rewritten", changed(STORE, ("class SqliteStore:", "class Base:")) + BLOB, "no table has more than"),
         (
             "newest first",
@@ -1664,6 +1681,11 @@ SqliteStore.key = lambda self, ids: [int(id_) if id_.isascii() and id_.isdigit()
         ),
     ],
     "chat_turn": [
+        (
+            "an empty reply is not kept",
+            changed(TURN, ("        answer =", "        if not reply:\n            return reply\n        answer =")),
+            "When the reply was None, `chat_turn` appended nothing",
+        ),
         (
             "retries the append only",
             f"""

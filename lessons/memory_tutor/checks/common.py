@@ -71,6 +71,17 @@ def shown(raised: Raised) -> str:
     return shorten(f"{raised.names[0]}: {' '.join(raised.message.split())}", 120).removesuffix(": ")
 
 
+def line_of(raised: Raised, unknown: str = "your code") -> str:
+    """The learner's line that raised, quoted for a message.
+
+    Args:
+        raised: the exception.
+        unknown: what stands for the line where it is not known.
+    """
+    line = shorten(raised.line.strip(), 80)
+    return f"`{line}`" if line else unknown
+
+
 # -- requests ------------------------------------------------------------------------------------------
 
 
@@ -234,7 +245,7 @@ def none_counts_as_empty(learner: Learner, name: str, args: Sequence[Any], call:
         raise LearnerRaised(
             f"""When the reply was None, {call} raised {shown(raised)}
             A reply may have no text at all, as when the model calls a tool.
-            Look at the first thing that your code does with the reply: `{raised.line.strip()}`"""
+            Look at the first thing that your code does with the reply: {line_of(raised)}"""
         )
     value = outcome.value
     if value == "":

@@ -283,7 +283,7 @@ def _rows(learner: Learner, history: Messages) -> None:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
             A message that calls a tool has the content None, or no content at all.
-            Look at `{raised.line.strip()}`: what does it need?"""
+            Look at {common.line_of(raised)}: what does it need?"""
         )
     common.has_run(outcome, call)
     if outcome.args[0] != history:

@@ -161,7 +161,7 @@ class _Sessions:
         raised = outcome.exception
         if raised is not None and "ValueError" in raised.names:
             raise LearnerRaised(
-                f"""{call} raised {_shown(raised)}
+                f"""{call} raised {common.shown(raised)}
                 These ids are three texts, and none is empty: an id may hold any character.
                 {_look_at(raised)}"""
             )
@@ -177,7 +177,7 @@ class _Sessions:
             raise Misconception(
                 f"""{call} returned None; the rule asks for the session, a dict.
                 A function that ends without `return` gives None to its caller.
-                Look at how your function ends: what does its caller get?"""
+                Look at each way through your function: does each one end in a `return`?"""
             )
         if isinstance(value, list):
             raise Misconception(
@@ -388,7 +388,7 @@ class _Sessions:
         if raised is not None:
             is_what = "of the right type, but no id" if id_ == "" else "of another type"
             raise Misconception(
-                f"""{call} raised {_shown(raised)}; the rule asks for a {expected}.
+                f"""{call} raised {common.shown(raised)}; the rule asks for a {expected}.
                 {_shown_id(id_)} is {is_what}: whoever catches the error has to know which of the two it is.
                 Look at which check comes first, and at what it raises."""
             )
@@ -510,13 +510,13 @@ def _forgets(learner: Learner, store: dict[Ids, Any], tenant: str, name: str) ->
     raised = outcome.exception
     if raised is not None and "RuntimeError" in raised.names and "changed" in raised.message:
         raise LearnerRaised(
-            f"""{call} raised {_shown(raised)}
+            f"""{call} raised {common.shown(raised)}
             A loop that goes over a dict loses its place when the dict loses a key.
             Look at what your loop goes over, and at what it deletes from."""
         )
     if raised is not None and "KeyError" in raised.names and not own:
         raise LearnerRaised(
-            f"""{call} raised {_shown(raised)}
+            f"""{call} raised {common.shown(raised)}
             This tenant has no user of that name: there is nothing to delete, and the answer is 0.
             Look at the line that takes for granted that a key is there."""
         )
@@ -798,11 +798,11 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
     begins = f"begin with {shorten(repr(list(opening)), 40)}" if opening else "begin empty"
     if "AssertionError" not in raised.names:
         raise LearnerRaised(
-            f"""{call} raised {_shown(raised)}
+            f"""{call} raised {common.shown(raised)}
             The store was a right one, whose conversations {begins}: this test is broken, it has found nothing.
             {_look_at(raised)}"""
         )
-    said = f"{call} raised {_shown(raised)}"
+    said = f"{call} raised {common.shown(raised)}"
     if store._last is None:
         raise Misconception(
             f"""{said} and had not asked the store that it was given anything.
@@ -830,12 +830,8 @@ def _passes_a_right_store(learner: Learner, opening: tuple[str, ...]) -> tuple[O
     )
 
 
-def _shown(raised: Raised) -> str:
-    return common.shown(raised).removesuffix(": ")
-
-
 def _look_at(raised: Raised, question: str = "when does it happen?") -> str:
-    return f"Look at `{raised.line}`: {question}" if raised.line else f"Look at the line that raised it: {question}"
+    return f"Look at {common.line_of(raised, 'the line that raised it')}: {question}"
 
 
 def _asks_enough(outcome: Outcome, store: Store) -> None:
@@ -881,7 +877,7 @@ def _notices(learner: Learner, leak: str, opening: tuple[str, ...], *, own: bool
     raised = outcome.exception
     if raised is not None and "AssertionError" not in raised.names:
         raise LearnerRaised(
-            f"""For a store that {leak}, `test_isolation(store)` raised {_shown(raised)}
+            f"""For a store that {leak}, `test_isolation(store)` raised {common.shown(raised)}
             Only an AssertionError says that the store leaks; any other exception says that the test is broken.
             {_look_at(raised)}"""
         )

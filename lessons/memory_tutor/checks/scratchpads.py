@@ -13,7 +13,7 @@ from memory_tutor.exercises import LearnerRaised, Lesson, Misconception
 from memory_tutor.scripting import Failure, Reply
 
 if TYPE_CHECKING:
-    from memory_tutor.learner import Learner, Outcome, Raised
+    from memory_tutor.learner import Learner, Outcome
     from memory_tutor.scripting import Answer, Sent
 
 Messages = list[dict[str, Any]]
@@ -119,11 +119,6 @@ def complete_step(learner: Learner) -> None:
         _blank_is_refused(learner, BARE, step)
 
 
-def _line(raised: Raised) -> str:
-    """The learner's line that raised, for messages; where it is not known, a word for it."""
-    return f"`{raised.line.strip()}`" if raised.line.strip() else "your code"
-
-
 def _step_is_added(learner: Learner, session: Session, step: str) -> Session:
     """Complete one step, and return the session as it must be afterwards."""
     call = f'`complete_step(session, "{step}")`'
@@ -138,7 +133,7 @@ def _step_is_added(learner: Learner, session: Session, step: str) -> Session:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)} with a scratchpad that has no "steps_done" yet.
             A pad begins empty: the first step that is done finds no list.
-            Look at what {_line(raised)} takes for granted."""
+            Look at what {common.line_of(raised)} takes for granted."""
         )
     common.has_run(outcome, call)
     _ = outcome.value
@@ -184,6 +179,12 @@ def _steps(done: Any, session: Session, step: str, call: str) -> None:
     expected = before if step in before else [*before, step]
     if done == expected and isinstance(done, list):
         return
+    if done is None:
+        raise Misconception(
+            f"""After {call}, the pad holds no list under `steps_done`.
+            A list that `get` makes as a default is in no pad; and `append` changes a list and returns None.
+            Look at how the list gets into the pad."""
+        )
     if not isinstance(done, list):
         kind = done.type_name if isinstance(done, Opaque) else type(done).__name__
         raise Misconception(
@@ -238,14 +239,14 @@ def _blank_is_refused(learner: Learner, session: Session, step: str) -> None:
         seen = "left no trace" if outcome.args[0] == session else "was accepted"
         raise Misconception(
             f"""{call} {seen}; for a blank step the rule asks for a ValueError.
-            A step that nobody can read is a mistake of the caller, who has to hear of it.
-            Look at steps of spaces alone, too."""
+            A step of blanks or line breaks alone is a mistake of the caller, who has to hear of it.
+            Look at what your code does with such a step: an error that is not raised stops nobody."""
         )
     if "ValueError" not in raised.names:
         raise Misconception(
             f"""{call} raised {raised.names[0]}; the rule asks for a ValueError.
             Callers catch what the contract names, and nothing else.
-            Look at what raises in your code: {_line(raised)}"""
+            Look at which error your code raises for a blank step, and how."""
         )
     if outcome.args[0] != session:
         raise Misconception(
@@ -284,6 +285,7 @@ HOSTILE: Session = {
         assistant("It is not."),
         user("What is left?"),
         assistant("Much."),
+        *[user("And now?"), assistant("Less.")] * 4,
         user("What is left?"),
     ],
     "scratchpad": {
@@ -348,14 +350,14 @@ def _is_projected(learner: Learner, session: Session) -> None:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
             Nothing says that a conversation begins with an instruction.
-            Look at what {_line(raised)} does when there is none."""
+            Look at what {common.line_of(raised)} does when there is none."""
         )
     common.has_run(outcome, call)
     value = outcome.value
     _session_is_unchanged(outcome.args[0], session, call)
     _is_list_of_dicts(value, call)
     if value[: len(base)] == base and len(value) == len(messages) + 1 and value[len(base) + 1 :] == dialogue:
-        _is_projection(value[len(base)], pad, call)
+        _is_projection(value[len(base)], session, call)
         return
     _misplaced(value, base, dialogue, pad, call)
 
@@ -469,8 +471,9 @@ def _misplaced(value: Messages, base: Messages, dialogue: Messages, pad: dict[st
     )
 
 
-def _is_projection(message: dict[str, Any], pad: dict[str, Any], call: str) -> None:
-    """One message that shows the pad as JSON."""
+def _is_projection(message: dict[str, Any], session: Session, call: str) -> None:
+    """One message that shows the pad as JSON, and nothing of the conversation."""
+    pad = session["scratchpad"]
     if common.role(message) != "system":
         raise Misconception(
             f"""{call}: the projection has the role {shorten(common.role(message), 20)!r}.
@@ -491,6 +494,13 @@ def _is_projection(message: dict[str, Any], pad: dict[str, Any], call: str) -> N
             f"""{call}: the goal stands bare in the projection, so its line {goal.splitlines()[-1]!r} is one of yours.
             An f-string puts text in as it is; only as a JSON string it keeps its quotes and its line.
             Look at each place where a value of the pad gets into your text."""
+        )
+    said = [common.text(each) for each in session["messages"] if common.role(each) != "system"]
+    if any(len(each) > 8 and each in text for each in said):
+        raise Misconception(
+            f"""{call}: the conversation stands in the projection a second time: {shorten(repr(text), 60)}
+            The whole session was written down; its messages are sent as messages, and paid for twice.
+            Look at which part of the session you give to `json.dumps`."""
         )
     if _shows(text, pad):
         _is_readable(text, pad, call)
@@ -615,12 +625,17 @@ UNUSABLE: tuple[tuple[str, Answer], ...] = (
     ("JSON with a sentence after it", '{"city": "Lima"} is what I found.'),
     ("Python's way of writing a dict", "{'city': 'Lima'}"),
     ("an empty text", ""),
+    ("JSON with a sentence before it", 'I found {"city": "Lima"}'),
+    ("JSON between marks of Markdown", '```json\n{"city": "Lima"}\n```'),
     ("a list", '["Lima"]'),
     ("a list of pairs", '[["city", "Lima"]]'),
     ("a number", "42"),
     ("a text in quotes", '"Lima"'),
     ("null", "null"),
     ("an object with a number in it", '{"day": "Friday", "guests": 14}'),
+    ("an object with a number with a point in it", '{"day": "Friday", "rate": 2.5}'),
+    ("an object with true in it", '{"day": "Friday", "open": true}'),
+    ("an object with a list in it", '{"day": "Friday", "hosts": ["Ada"]}'),
     ("an object within an object", '{"day": "Friday", "host": {"name": "Ada"}}'),
     ("an object with null in it", '{"day": "Friday", "host": null}'),
 )
@@ -674,7 +689,7 @@ def _facts_are_kept(learner: Learner, session: Session, text: str, reply: str) -
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)} with a scratchpad that has no "facts" yet.
             The first fact finds an empty pad.
-            Look at what {_line(raised)} takes for granted."""
+            Look at what {common.line_of(raised)} takes for granted."""
         )
     sent = common.only_request(learner, outcome, call)
     _was_asked(sent, text, session, call)
@@ -835,7 +850,7 @@ def _changes_nothing(learner: Learner, session: Session, answer: Answer, when: s
         raise LearnerRaised(
             f"""When {when}, {call} raised {common.shown(raised)}
             A reply that cannot be used must not end the conversation: the user has done nothing wrong.
-            Look at what {_line(raised)} expects of a reply."""
+            Look at what {common.line_of(raised)} expects of a reply."""
         )
     value = outcome.value
     if outcome.args[0] != session:

@@ -623,7 +623,7 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
         raise LearnerRaised(
             f"""{call} raised {outcome.exception.names[0]}: {_said(outcome.exception, 40)}
             There is a whole file, which `save_session` has written.
-            Look at {_line(outcome.exception)}."""
+            Look at {common.line_of(outcome.exception, "what your code needs to read a file")}."""
         )
     common.has_run(outcome, call)
     value = outcome.value
@@ -653,11 +653,6 @@ def _comes_back(learner: Learner, place: _Place, session_id: str, session: Sessi
         What was saved comes back as it was, letter by letter.
         Look at each step between the bytes of the file and the `return`, encoding included."""
     )
-
-
-def _line(raised: Raised) -> str:
-    """Where an exception came from."""
-    return f"`{shorten(raised.line.strip(), 80)}`" if raised.line.strip() else "what your code needs to read a file"
 
 
 def _put(path: Path, text: bytes) -> None:

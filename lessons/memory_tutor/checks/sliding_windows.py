@@ -219,11 +219,10 @@ def _select(learner: Learner, name: str, given: Messages, limit: int, *more: Any
 def _must_not_raise(outcome: Outcome, call: str) -> None:
     raised = outcome.exception
     if raised is not None and raised.names[0] in CASE_FORGOTTEN:
-        where = f"`{shorten(raised.line.strip(), 80)}`" if raised.line else "where your code takes something for given"
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
             Every list of messages has an answer here, also one that is empty, short, or without a turn.
-            Look at {where}: what does it need?"""
+            Look at {common.line_of(raised)}: what does it take for given?"""
         )
 
 

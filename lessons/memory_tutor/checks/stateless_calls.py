@@ -387,7 +387,7 @@ def _without_usage(learner: Learner) -> None:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
             Some gateways, and streams, send a response without `usage`; the field is then None.
-            Look at what your code needs to know before `{raised.line.strip()}`"""
+            Look at what your code needs to know before {common.line_of(raised, "it reads the count")}"""
         )
     if "ValueError" not in raised.names:
         raise Misconception(

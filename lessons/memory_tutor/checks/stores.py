@@ -37,7 +37,7 @@ NEIGHBOURS: list[tuple[Conversation, Conversation, str]] = [
     (("t", "u", " s"), ("t", "u", "s"), "one begins with a space"),
     (("t", "007", "s"), ("t", "7", "s"), "one has zeros in front"),
 ]
-ODD_IDS = ["'", '"; DROP TABLE messages; --', "..", "%", "*", "🦜", "x" * 10_000, "a\0b"]
+ODD_IDS = [" ", "'", '"; DROP TABLE messages; --', "..", "%", "*", "🦜", "x" * 10_000, "a\0b"]
 #: The rows that are looked at in a file, at most, and the steps that SQLite may take for it.
 ROWS, STEPS = 10_000, 1_000_000
 
@@ -59,6 +59,7 @@ def keeps_conversations(learner: Learner) -> None:
     _keeps_pads(store)
     _refuses_stale_versions(learner, store, path)
     _all_or_nothing(store)
+    _survives_a_disk_that_fails(learner)
     _waits_for_a_rival(learner)
     _takes_any_id(store)
     _refuses_what_is_no_id(store)
@@ -302,9 +303,9 @@ def _one_row_a_message(path: str) -> None:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
             # What the learner's code has made of the file must not keep the check busy.
             connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-            query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-            tables = [str(name).replace('"', '""') for (name,) in connection.execute(query).fetchmany(20)]
-            counts = [connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables]
+            counts = [
+                connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in _tables(connection)
+            ]
     except sqlite3.Error as error:
         raise Misconception(
             f"""The file at the path cannot be read as an SQLite database: {shorten(str(error), 60)}.
@@ -344,7 +345,7 @@ def _keeps_pads(store: Handle) -> None:
         raise Misconception(
             f"""`append(conversation, [], version, pad={{}})` left the pad {shorten(repr(found), 60)}.
             An empty pad is a pad: somebody has crossed out what was in it.
-            Look at how you tell `{{}}` and None apart, and at what happens where there are no messages."""
+            Look at what becomes of the old pad, and at what happens where there are no messages."""
         )
     if newer == version or loaded != newer:
         raise Misconception(
@@ -480,7 +481,7 @@ def _waits_for_a_rival(learner: Learner) -> None:
         raise Misconception(
             f"""{_sentence(what)} was accepted, after the rival's turn and without knowing of it.
             The version had been looked at before; by the time of writing it was no longer the newest.
-            Look at what stands before `BEGIN IMMEDIATE`, and whether it may be out of date behind it."""
+            Look at when the version is read, and at what begins the transaction before that."""
         )
     if "OperationalError" in raised.names:
         raise Misconception(
@@ -547,7 +548,7 @@ def _is_conflict(outcome: Outcome, what: str) -> None:
         )
     raise Misconception(
         f"""{_sentence(what)} raised {common.shown(outcome.exception)}; the rule asks for `Conflict`.
-        Look at the line `{outcome.exception.line}`."""
+        Look at {common.line_of(outcome.exception)}."""
     )
 
 
@@ -579,6 +580,59 @@ def _all_or_nothing(store: Handle) -> None:
             Look at what stands outside the transaction."""
         )
     _goes_on(store, conversation, version, "After an `append` that had raised")
+
+
+#: The text at which the disk fails.
+UNWRITABLE = "a text that the disk does not take"
+
+
+def _survives_a_disk_that_fails(learner: Learner) -> None:
+    """The second message cannot be written, as when the disk is full: nothing of the append may stay."""
+    path = Path(learner.folder()) / "chats.db"
+    store = _new_store(learner, str(path))
+    version = _append(store, ADA, TURNS[0], 0)
+    try:
+        _let_writing_fail(path)
+    except (OSError, sqlite3.Error) as error:
+        _keeps_others_out(error)
+    outcome = store.call("append", ADA, [user("A question"), assistant(UNWRITABLE)], version, pad={"half": True})
+    messages, pad, now = _load(store, ADA, "`load` after an `append` at which the disk had failed")
+    if outcome.exception is None and messages[-1] == assistant(UNWRITABLE):
+        return  # written in a form in which the text is not to be seen
+    if (messages, pad, now) == (TURNS[0], {}, version) and outcome.exception is not None:
+        return
+    left = "an error" if outcome.exception is not None else "no error"
+    raise Misconception(
+        f"""The disk failed at the second message of an `append`. There was {left}, and the store is not as it was.
+        {len(messages)} messages are there in place of 2, and the version has {"" if now != version else "not "}changed.
+        Look at what stands outside the transaction, or is committed before the end."""
+    )
+
+
+def _let_writing_fail(path: Path) -> None:
+    """Have the database refuse each row that holds a certain text, whatever its tables are.
+
+    Raises:
+        OSError, sqlite3.Error: it is no regular file, or it cannot be done.
+    """
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError("There is no regular file.")
+    with closing(sqlite3.connect(path, timeout=LOCKED)) as connection:
+        for table in _tables(connection):
+            columns = [str(row[1]).replace('"', '""') for row in connection.execute(f'PRAGMA table_info("{table}")')]
+            holds = " OR ".join(f"instr(NEW.\"{column}\", '{UNWRITABLE}')" for column in columns)
+            for event in ("INSERT", "UPDATE"):
+                connection.execute(
+                    f'CREATE TRIGGER "{table}_{event}_fails" BEFORE {event} ON "{table}" '
+                    f"WHEN {holds} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+                )
+        connection.commit()
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    """The names of a database's own tables, as they stand between double quotes; not more than a few."""
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    return [str(name).replace('"', '""') for (name,) in connection.execute(query).fetchmany(20)]
 
 
 def _keeps_apart(store: Handle) -> None:

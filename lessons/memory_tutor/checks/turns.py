@@ -93,6 +93,12 @@ def answers_one_message(learner: Learner) -> None:
     learner.script(None)
     store = RivalStore()
     common.none_counts_as_empty(learner, "chat_turn", [learner.callback(store), ADA, "Hello?"], "`chat_turn`")
+    if not store._appends:
+        raise Misconception(
+            """When the reply was None, `chat_turn` appended nothing.
+            An empty reply is a reply: the question was asked, and the next request has to know of it.
+            Look at what your code does between the reply and the `append`."""
+        )
     if store._stored[-1].get("content") != "":
         raise Misconception(
             f"""When the reply was None, `chat_turn` stored {shorten(repr(store._stored[-1]), 60)}; None counts as "".
