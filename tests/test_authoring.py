@@ -450,9 +450,23 @@ def test_an_exercise_without_hints_or_points_is_found(tmp_path: Path, change: di
 
 def test_an_exercise_that_no_notebook_asks_is_found(tmp_path: Path) -> None:
     asks = tiny_course.lesson()
-    asks.exercises["cry"] = replace(asks.exercises["shout"], name="cry")
+    asks.exercises["cry"] = replace(asks.exercises["shout"], name="cry", answer="cry")
     found = problems(tiny_course.make(tmp_path, asks=asks))
     assert f"solutions/{NAME}.ipynb, exercise cry: no answer cell has this grade_id." in found
+
+
+def test_one_answer_may_be_checked_from_several_sides(tmp_path: Path) -> None:
+    asks = tiny_course.lesson()
+    asks.exercises["loud"] = replace(asks.exercises["shout"], name="loud", answer="shout")
+    lacking = problems(tiny_course.make(tmp_path, asks=asks))
+    assert f"solutions/{NAME}.ipynb, cell 9 (shout-answer): exercise loud has no check cell." in lacking
+    assert not any("grade_id" in each for each in lacking)
+
+    nb = tiny_course.notebook()
+    second = copy.deepcopy(tiny_course.cell(nb, "shout-check"))
+    second.id, second.source, second.metadata.nbgrader.grade_id = "loud-check", 'tutor.check("loud")', "check_loud"
+    nb.cells.insert(-1, second)
+    assert not any("notebook" in each or "cell" in each for each in problems(tiny_course.make(tmp_path, nb, asks)))
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
-from memory_tutor import course, files, resetting, workspace
+from memory_tutor import checks, course, files, resetting, workspace
 from memory_tutor.course import CourseError
 from memory_tutor.notebooks import text_of
 from memory_tutor.progress import MARKER
@@ -315,6 +316,24 @@ def older(book: Any) -> None:
     book.nbformat_minor = 2
     for each in book.cells:
         del each["id"]
+
+
+def test_an_answer_to_several_exercises_is_reset_by_any_of_their_names(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lesson = checks.lesson(NAMES[0])
+    monkeypatch.setitem(lesson.exercises, "loud", replace(lesson.exercises["shout"], name="loud", answer="shout"))
+    book = read(folder / f"{NAMES[0]}.ipynb")
+    cell(book, "shout-answer").source = "def shout(text): return text"
+    book.cells.append(code("loud-check", 'tutor.check("loud")'))
+    book.cells[-1].outputs = [nbformat.v4.new_output("stream", text="PASSED")]
+    for name in ("loud", "shout"):
+        write(folder / f"{NAMES[0]}.ipynb", book)
+        made = resetting.reset_exercise(folder, NAMES[0], name)
+        after = read(made.notebook)
+        assert sorted(made.names) == ["loud", "shout"]
+        assert "NotImplementedError" in cell(after, "shout-answer").source
+        assert cell(after, "loud-check").outputs == []
 
 
 @pytest.mark.parametrize(

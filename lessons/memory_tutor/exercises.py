@@ -53,15 +53,17 @@ Check = Callable[["Learner"], None]
 
 @dataclass(frozen=True)
 class Exercise:
-    """One function that a learner writes.
+    """One thing to get right in what a learner writes: a function, or one side of a class.
 
     Args:
-        name: of the function.
+        name: of the exercise.
         lesson: name of the lesson that it belongs to.
         points: for a pass.
         hints: from a question, to the place, to the shape of the answer.
         check: raises a CheckFailed unless the learner's function keeps its contract.
         another_way: Markdown, shown folded after a pass: another right way, and when it is better.
+        answer: what the learner defines. Mostly the exercise is named like it; a class that is checked from
+            several sides is the answer to several exercises.
     """
 
     name: str
@@ -70,6 +72,10 @@ class Exercise:
     hints: tuple[str, ...]
     check: Check
     another_way: str = ""
+    answer: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "answer", self.answer or self.name)
 
     @property
     def summary(self) -> str:
@@ -120,12 +126,27 @@ class Lesson:
     def points(self) -> int:
         return sum(exercise.points for exercise in self.exercises.values())
 
-    def exercise(self, *, points: int, hints: Sequence[str], another_way: str = "") -> Callable[[Check], Exercise]:
-        """Make the decorated check an exercise of this lesson, under the function's name."""
+    @property
+    def answers(self) -> set[str]:
+        """The names of what a learner defines."""
+        return {exercise.answer for exercise in self.exercises.values()}
+
+    def answered_by(self, answer: str) -> list[Exercise]:
+        """The exercises that a function or class is the answer to."""
+        return [exercise for exercise in self.exercises.values() if exercise.answer == answer]
+
+    def exercise(
+        self, *, points: int, hints: Sequence[str], another_way: str = "", answer: str = ""
+    ) -> Callable[[Check], Exercise]:
+        """Make the decorated check an exercise of this lesson, under the check's name.
+
+        Args:
+            answer: what the learner defines, where that is not the check's name.
+        """
 
         def register(check: Check) -> Exercise:
             name = check.__name__
-            made = Exercise(name, self.name, points, tuple(hints), check, inspect.cleandoc(another_way))
+            made = Exercise(name, self.name, points, tuple(hints), check, inspect.cleandoc(another_way), answer)
             if name in self.exercises:
                 raise ValueError(f"{self.name} has two exercises named {name!r}.")
             self.exercises[name] = made

@@ -64,7 +64,7 @@ def check(file: Path, lesson: str, on_exercise: Callable[[], None] = lambda: Non
             for exercise in asked.exercises.values():
                 report.results.append(run_check(exercise, learner))
                 on_exercise()
-            report.problem = "\n".join(_stopped(cells, learner.cell_results, asked.exercises))
+            report.problem = "\n".join(_stopped(cells, learner.cell_results, asked.answers))
     except FileNotFoundError:
         report.problem = f"There is no {file.name}. To copy it: memory-tutor start {file.parent}"
     except TutorError as error:

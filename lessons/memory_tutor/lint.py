@@ -96,7 +96,7 @@ def check_answers(checkout: Checkout, solutions: Mapping[str, Any], lessons: Map
             wanted = "not attempted" if notebook is lessons[name] else "passed"
             for exercise, result in zip(exercises, _results(notebook, checkout.cassette(name), exercises), strict=True):
                 if result.status != wanted:
-                    place = _answer_place(notebook, checkout.shown(path), exercise.name)
+                    place = _answer_place(notebook, checkout.shown(path), exercise.answer)
                     said = " / ".join(result.message.splitlines())
                     problems.append(f"{place}: its check should say {wanted!r}, and says: {said}.")
     if problems:
@@ -214,7 +214,7 @@ def rule_answer_cells(source: Source) -> Iterator[str]:
         name = str(grading(cell).get("grade_id"))
         if not marks or marks != [BEGIN, END] * (len(marks) // 2):
             yield f"{place}: a marker is missing, {BEGIN!r} and {END!r} must each stand on a line, in turn."
-        if name not in source.lesson.exercises:
+        if name not in source.lesson.answers:
             yield f"{place}: an answer to {name!r}, which is no exercise of {source.name}."
         if cell.cell_type != "code":
             yield f"{place}: an answer cell must be code."
@@ -260,15 +260,16 @@ def rule_exercises(source: Source) -> Iterator[str]:
         if len(exercise.hints) != HINTS or not all(hint.strip() for hint in exercise.hints):
             given = sum(bool(hint.strip()) for hint in exercise.hints)
             yield f"{place}: it needs {HINTS} hints and has {given}."
-        if name not in answers:
+        if exercise.answer not in answers:
             yield f"{place}: no answer cell has this grade_id."
             continue
-        where_answered, _ = cells[answers[name]]
-        if answers[name] == 0 or not _is_task(cells[answers[name] - 1][1]):
+        answered = answers[exercise.answer]
+        where_answered, _ = cells[answered]
+        if answered == 0 or not _is_task(cells[answered - 1][1]):
             yield f"{where_answered}: exercise {name} has no task cell just before its answer cell."
         if name not in checked:
             yield f"{where_answered}: exercise {name} has no check cell."
-        elif checked[name] < answers[name]:
+        elif checked[name] < answered:
             yield f"{cells[checked[name]][0]}: the check of {name} stands before the answer."
 
 
@@ -284,7 +285,7 @@ def rule_demonstrations(source: Source) -> Iterator[str]:
             if MAY_FAIL not in tags(cell):
                 yield f"{place}: it is not valid Python: {error}."
             continue
-        for name in sorted(bound & source.lesson.exercises.keys() - {own}):
+        for name in sorted(bound & source.lesson.answers - {own}):
             yield f"{place}: it defines {name!r}, the name of an exercise."
 
 

@@ -47,25 +47,28 @@ def reset_exercise(folder: Path, lesson: str, name: str) -> Reset:
     """Put one answer cell back to its stub, wherever it is by now, after a dated copy of the notebook.
 
     The cell is found by its nbgrader id, else by the name that it defines; if it is gone, the stub
-    is put before its check. Everything else in the notebook stays as it is.
+    is put before its first check. Everything else in the notebook stays as it is. With a class that answers
+    several exercises, all of them begin anew.
 
     Raises:
         CourseError: the lesson has no such exercise; the nearest is named.
         WorkspaceError: there is no notebook, or it cannot be read.
     """
-    exercises = checks.lesson(lesson).exercises
-    if name not in exercises:
-        raise course.CourseError(f"{lesson} has no exercise {name!r}. {course.suggest(name, list(exercises))}")
+    made = checks.lesson(lesson)
+    answer = made.exercises[name].answer if name in made.exercises else name
+    if answer not in made.answers:
+        raise course.CourseError(f"{lesson} has no exercise {name!r}. {course.suggest(name, list(made.exercises))}")
+    names = [exercise.name for exercise in made.answered_by(answer)]
     file = notebook(folder, lesson)
     if not file.exists():
         raise WorkspaceError(f"There is no {file}. To copy it: memory-tutor start {folder}")
     book = read_notebook(file)
-    stub = next(cell for cell in read_notebook(course.path("lessons", lesson)).cells if _answers(cell, name))
-    also_defined = _put_back(book, stub, name)
+    stub = next(cell for cell in read_notebook(course.path("lessons", lesson)).cells if _answers(cell, answer))
+    also_defined = _put_back(book, stub, answer, names)
     backup = back_up(folder, file)
     # Half a character, which UTF-8 cannot hold, becomes what JSON writes for it.
     files.replace(file, text_of(book).encode("utf-8", "backslashreplace"), folder / MARKER)
-    return Reset(file, backup, [name], also_defined)
+    return Reset(file, backup, names, also_defined)
 
 
 def defines(source: str, name: str) -> bool:
@@ -82,12 +85,12 @@ def _answers(cell: Any, name: str) -> bool:
     return marks.get("grade_id") == name and bool(marks.get("solution"))
 
 
-def _put_back(book: Any, stub: Any, name: str) -> list[int]:
-    """Put the stub in the answer's place; returns the numbers of other cells that define the name."""
+def _put_back(book: Any, stub: Any, name: str, exercises: list[str]) -> list[int]:
+    """Put the stub in the place of the answer to some exercises; returns which other cells define its name."""
     cells = book.cells
     marked = [index for index, cell in enumerate(cells) if _answers(cell, name)]
     defining = [i for i, cell in enumerate(cells) if cell.cell_type == "code" and defines(cell.source, name)]
-    checking = [i for i, cell in enumerate(cells) if _checks(cell, name)]
+    checking = [i for i, cell in enumerate(cells) if any(_checks(cell, each) for each in exercises)]
     for index in checking:  # what the check said is of the answer that goes
         if cells[index].cell_type == "code":
             cells[index].outputs, cells[index].execution_count = [], None

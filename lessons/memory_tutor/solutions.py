@@ -27,9 +27,9 @@ def solution_source(exercise: Exercise) -> str:
         NoSolution: the package was built without solutions, as for a class.
     """
     for answer, source in _cells(exercise):
-        if answer == exercise.name:
+        if answer == exercise.answer:
             return MARKER.sub("", source).rstrip()
-    raise NoSolution(f"The solutions of {exercise.lesson} hold no answer to {exercise.name}. Install again.")
+    raise NoSolution(f"The solutions of {exercise.lesson} hold no {exercise.answer}. Install again.")
 
 
 def reference(exercise: Exercise, given: dict[str, Any]) -> Any:
@@ -45,9 +45,8 @@ def reference(exercise: Exercise, given: dict[str, Any]) -> Any:
     """
     cells = list(_cells(exercise))
     defined = {name for answer, source in cells if answer is None for name in _defined(source)}
-    return rerun([source for _, source in cells], [exercise.name], given, CARRIED | defined & given.keys())[
-        exercise.name
-    ]
+    made = rerun([source for _, source in cells], [exercise.answer], given, CARRIED | defined & given.keys())
+    return made[exercise.answer]
 
 
 def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
@@ -55,7 +54,7 @@ def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
     notebook = course.path("solutions", exercise.lesson) if course.has("solutions") else None
     if notebook is None or not notebook.is_file():
         raise NoSolution(
-            f"This installation of memory-tutor carries no solutions, so that of {exercise.name} cannot be shown.\n"
+            f"This installation of memory-tutor carries no solutions, so that of {exercise.answer} cannot be shown.\n"
             "Ask your teacher, or install memory-tutor from its public release."
         )
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:

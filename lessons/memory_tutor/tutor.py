@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from memory_tutor import checks, course, live, replay
+from memory_tutor import checks, course, extras, live, replay
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, NotGradable, Result, run_check
 from memory_tutor.pictures import Chart, Lines, Row
@@ -115,6 +115,17 @@ class Tutor:
         """
         return Lines(title, series, unit, step)
 
+    def needs(self, extra: str) -> None:
+        """Go on if an optional part can run here; else one line says how to install what it needs.
+
+        Args:
+            extra: "langchain", "redis", "postgres" or "mongo".
+
+        Raises:
+            MissingExtra: it is not installed.
+        """
+        extras.need(extra)
+
     # -- exercises -------------------------------------------------------------------------------------
 
     def check(self, name: str) -> None:
@@ -184,9 +195,9 @@ class Tutor:
         """The course's own answer to an exercise, working with this notebook's `client` and `model`.
 
         Args:
-            name: of an exercise of any lesson.
+            name: of a function or class that an exercise of any lesson asks for.
         """
-        exercise = self._exercise(name)
+        exercise = checks.find_answer(name)
         found = reference(exercise, _notebook_globals())
         print(f"{name} is the course's own solution of lesson {exercise.lesson}, not yours.")
         return found

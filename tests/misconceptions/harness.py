@@ -96,9 +96,9 @@ def outcome(name: str, code: str, transport: str, *, impatient: bool = False) ->
     return run_check(exercise, served)
 
 
-def stub(name: str) -> str:
+def stub(answer: str) -> str:
     """What a learner finds in an answer cell, as `memory-tutor build` makes it."""
-    return f"def {name}(*args):\n    {STUB}"
+    return f"def {answer}(*args):\n    {STUB}"
 
 
 def odd_answers(name: str) -> dict[str, str]:
@@ -160,11 +160,11 @@ def cases(right: Right, wrong: Wrong) -> dict[str, list[Any]]:
     last = list(right)[-1]
     return {
         "transport": list(TRANSPORTS),
-        "stub": [_case(name, "stub", stub(name)) for name in right],
+        "stub": [_case(name, "stub", stub(find_exercise(name).answer)) for name in right],
         "right": [_case(name, *answer) for name, group in right.items() for answer in group],
         "wrong": [_case(name, *answer) for name, group in wrong.items() for answer in group],
-        "odd": [_case(name, *answer) for name in right for answer in odd_answers(name).items()],
-        "endless": [_case(last, label, code.format(name=last)) for label, code in LOOPS.items()],
+        "odd": [_case(name, *odd) for name in right for odd in odd_answers(find_exercise(name).answer).items()],
+        "endless": [_case(last, label, code.format(name=find_exercise(last).answer)) for label, code in LOOPS.items()],
     }
 
 

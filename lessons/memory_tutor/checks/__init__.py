@@ -36,3 +36,15 @@ def find_exercise(name: str) -> Exercise:
     if not isinstance(name, str) or name not in known:
         raise course.unknown("exercise", name, known)
     return known[name]
+
+
+def find_answer(name: str) -> Exercise:
+    """An exercise that a learner answers by a function or class of this name.
+
+    Raises:
+        CourseError: there is none; the message names the nearest.
+    """
+    known = {exercise.answer: exercise for each in lessons() for exercise in each.exercises.values()}
+    if not isinstance(name, str) or name not in known:
+        raise course.unknown("exercise", name, known)
+    return known[name]
