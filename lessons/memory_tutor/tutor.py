@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory_tutor import checks, course, extras, live, replay
 from memory_tutor.errors import TutorError, wrapped
@@ -16,6 +16,9 @@ from memory_tutor.pictures import Chart, Lines, Row
 from memory_tutor.progress import Progress, find_folder
 from memory_tutor.solutions import reference, solution_source
 from memory_tutor.transcript import Transcript
+
+if TYPE_CHECKING:
+    from memory_tutor.stores import Store
 
 #: The model that the code of the lessons asks for; a recording answers whatever is asked for.
 MODEL = "gpt-6-luna"
@@ -125,6 +128,41 @@ class Tutor:
             MissingExtra: it is not installed.
         """
         extras.need(extra)
+
+    def stores(self, *engines: str, conflict: type[Exception]) -> Iterator[tuple[str, Store]]:
+        """Stores like lesson 6's `SqliteStore`, each on a server that is started for this kernel and ends with it.
+
+        An engine that cannot be used here is left out, with a line that says why.
+
+        Args:
+            engines: "redis", "postgres" or "mongo"; MongoDB needs a server of your own, in MONGODB_URI.
+            conflict: the exception that says that a version is out of date.
+
+        Returns:
+            Pairs of a server's name and its store.
+        """
+        from memory_tutor import stores
+        from memory_tutor.stores import servers
+
+        for engine in engines:
+            try:
+                extras.need(engine)
+                yield extras.EXTRAS[engine][0], stores.open(servers.address(engine), conflict=conflict)
+            except (extras.MissingExtra, stores.StoreError) as left_out:
+                print("\n".join(wrapped(left_out.message)))
+
+    def answer(self, name: str) -> Any:
+        """Your answer to an exercise once its check has passed, else the course's own.
+
+        Args:
+            name: of a function or class that an exercise of any lesson asks for.
+        """
+        best = self._progress.best(checks.find_answer(name).name)
+        yours = _notebook_globals().get(name)
+        if yours is None or best is None or not best.passed:
+            return self.reference(name)
+        print(f"{name} is yours.")
+        return yours
 
     # -- exercises -------------------------------------------------------------------------------------
 
