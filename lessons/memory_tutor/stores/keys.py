@@ -48,6 +48,11 @@ def new_version() -> int:
     return 1 + secrets.randbelow(2**53 - 1)
 
 
+def known_version(version: object) -> bool:
+    """Whether a value can be a version of a store at all: a number that databases hold."""
+    return type(version) is int and 0 <= version < 2**53
+
+
 def as_json(value: Any) -> str:
     """A message or a pad as JSON in ASCII, so that no encoding and no database changes it.
 

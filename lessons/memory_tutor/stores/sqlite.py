@@ -1,0 +1,134 @@
+"""Conversations in an SQLite file: the `SqliteStore` of lesson 6's solution, with deletion and a lifetime."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from memory_tutor import checks
+from memory_tutor.solutions import NoSolution, reference
+from memory_tutor.stores import Conversation, Message, Store, StoreDamaged, StoreDown, StoreError
+from memory_tutor.stores.keys import as_json, checked, checked_last, conversation_ids
+
+#: Written by the database itself, in the transaction of the append: a killed writer leaves no gap.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS touched (
+    tenant TEXT, user TEXT, session TEXT, at REAL NOT NULL, PRIMARY KEY (tenant, user, session)
+);
+CREATE TRIGGER IF NOT EXISTS touch AFTER INSERT ON conversations BEGIN
+    INSERT OR REPLACE INTO touched VALUES (NEW.tenant, NEW.user, NEW.session, (julianday('now') - 2440587.5) * 86400);
+END;
+"""
+USERS = "tenant = ? AND user = ?"
+ONES = f"{USERS} AND session = ?"
+
+
+def open(address: str, *, lifetime: float | None, conflict: type[Exception]) -> Store:
+    """See `stores.open`."""
+    try:
+        lessons_own = reference(checks.find_answer("SqliteStore"), {"Conflict": conflict})
+    except NoSolution:
+        raise StoreError(
+            'This installation carries no solutions, and SqliteStore is one. Use an address like "json:FOLDER".'
+        ) from None
+    made: Store = type("SqliteStore", (_WithLifetime, lessons_own), {})(address.partition(":")[2], lifetime)
+    return made
+
+
+class _WithLifetime:
+    """What the stores do beyond lesson 6; the class of the solution stands behind it.
+
+    Versions count up from 1 for each conversation. So a version of a conversation that was deleted or has expired
+    may fit its successor: whoever deletes should make sure that nobody is answering.
+    """
+
+    path: str
+
+    def __init__(self, path: str, lifetime: float | None) -> None:
+        super().__init__(path)  # type: ignore[call-arg]
+        self._lifetime = lifetime
+        with _told(path):
+            super().load(("any", "any", "any"), last=0)  # type: ignore[misc]  # makes the tables
+            with self._connected() as connection:
+                connection.executescript(SCHEMA)
+
+    def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
+        ids, last = _bindable(conversation_ids(conversation)), checked_last(last)
+        with _told(self.path):
+            if self._expired(ids):
+                return [], {}, 0
+            loaded: tuple[list[Message], dict[str, Any], int] = super().load(ids, last)  # type: ignore[misc]
+            return loaded
+
+    def append(
+        self, conversation: Conversation, messages: list[Message], version: int, pad: dict[str, Any] | None = None
+    ) -> int:
+        ids, messages = _bindable(conversation_ids(conversation)), list(messages)
+        as_json([messages, pad])
+        with _told(self.path):
+            if self._expired(ids):
+                self.delete(conversation)
+            new: int = super().append(ids, messages, version, pad)  # type: ignore[misc]
+            return new
+
+    def delete(self, conversation: Conversation) -> bool:
+        return self._delete(ONES, _bindable(conversation_ids(conversation))) > 0
+
+    def delete_user(self, tenant: str, user: str) -> int:
+        return self._delete(USERS, _bindable(checked(tenant, user)))
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _delete(self, where: str, ids: tuple[str, ...]) -> int:
+        """Delete what has expired and what has not; returns how many of the latter there were."""
+        with _told(self.path), self._connected() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")
+            # What was written before there was a `touched` has no time.
+            count = f"SELECT count(*) FROM conversations LEFT JOIN touched USING (tenant, user, session) WHERE {where}"
+            (alive,) = connection.execute(f"{count} AND (at IS NULL OR at > ?)", [*ids, self._oldest()]).fetchone()
+            for table in ("messages", "conversations", "touched"):
+                connection.execute(f"DELETE FROM {table} WHERE {where}", ids)
+        return int(alive)
+
+    def _expired(self, ids: tuple[str, ...]) -> bool:
+        with self._connected() as connection:
+            row = connection.execute(f"SELECT at FROM touched WHERE {ONES}", ids).fetchone()
+        return row is not None and row[0] <= self._oldest()
+
+    def _oldest(self) -> float:
+        """The time at or before which what was written last has expired."""
+        return float("-inf") if self._lifetime is None else time.time() - self._lifetime
+
+    def _connected(self) -> closing[sqlite3.Connection]:
+        return closing(sqlite3.connect(self.path, timeout=5, isolation_level=None))
+
+
+def _bindable(ids: tuple[str, ...]) -> tuple[str, ...]:
+    """The ids, if SQLite can store them: it writes text as UTF-8, which has no half characters."""
+    for each in ids:
+        try:
+            each.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"an id must be text that UTF-8 can write, not {each[:20]!r}") from None
+    return ids
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What SQLite says, as the stores say it."""
+    shown = os.fspath(path)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise StoreDown(f"{shown} is in use by another writer. Nothing was written: try again.") from error
+        raise StoreError(f"{shown} cannot be used: {error}.") from error
+    except sqlite3.IntegrityError:
+        raise  # a fault of ours
+    except sqlite3.DatabaseError as error:
+        raise StoreDamaged(f"{shown} is damaged, or no database ({error}). It was left as it is.") from error
