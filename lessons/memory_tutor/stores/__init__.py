@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from memory_tutor.errors import TutorError
 
@@ -113,8 +112,9 @@ def open(address: str, *, lifetime: float | None = None, conflict: type[Exceptio
     """
     if lifetime is not None and lifetime <= 0:
         raise ValueError(f"a lifetime is a number of seconds above 0, not {lifetime!r}")
-    scheme = urlsplit(address).scheme
+    scheme = address.partition(":")[0]
     if scheme not in ENGINES:
-        raise StoreError(f"No store is known for {address!r}. An address begins with one of: {', '.join(ENGINES)}.")
+        known = ", ".join(ENGINES)
+        raise StoreError(f"No store is known for an address that begins with {scheme!r}. It may begin with: {known}.")
     made: Store = import_module(f"{__name__}.{ENGINES[scheme]}").open(address, lifetime=lifetime, conflict=conflict)
     return made
