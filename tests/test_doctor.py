@@ -87,7 +87,7 @@ def versions() -> dict[str, Finding]:
 
 def test_what_is_asked_for_is_what_the_package_says() -> None:
     found = versions()
-    assert {"openai", "vcrpy", "jupyter", "typer", "rich", "jupyterlab", "ipykernel"} == set(found)
+    assert {"openai", "vcrpy", "jupyter", "typer", "rich", "filelock", "jupyterlab", "ipykernel"} == set(found)
     assert {each.state for each in found.values()} == {"ok"}
 
 

@@ -62,8 +62,14 @@ def as_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False)
 
 
+#: More messages than any conversation has, and a number that every engine takes.
+ALL = 2**31 - 1
+
+
 def checked_last(last: int | None) -> int | None:
-    """How many messages are asked for; ValueError for a negative number."""
-    if last is not None and last < 0:
+    """How many messages are asked for, at most `ALL`; ValueError for a negative number."""
+    if last is None:
+        return None
+    if last < 0:
         raise ValueError(f"last counts messages: 0 or more, not {last}")
-    return last
+    return min(last, ALL)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from memory_tutor import extras
 from memory_tutor.stores import Conversation, Message, StoreDamaged, StoreDown, StoreError
 from memory_tutor.stores.keys import (
+    ALL,
     as_json,
     checked,
     checked_last,
@@ -39,8 +40,6 @@ PATIENCE = 5000
 DATABASE = "memory_tutor"
 #: Characters of messages at which a document is full.
 FULL = 64_000
-#: The largest number that $slice takes.
-ALL = 2**31 - 1
 GONE = datetime.fromtimestamp(0, UTC)
 
 
@@ -68,7 +67,7 @@ class MongoStore:
 
     def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
         key, last = hashed(*conversation_ids(conversation)), checked_last(last)
-        wanted = ALL if last is None else min(last, ALL)
+        wanted = ALL if last is None else last
         shown = {"pad": 1, "version": 1, "parts": 1, "messages": {"$slice": -wanted} if wanted else {"$slice": 1}}
 
         def work(database: Any) -> tuple[list[str], Any, int] | None:

@@ -112,7 +112,7 @@ class RedisStore:
     def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
         keys, last = _keys(*conversation_ids(conversation)), checked_last(last)
         # Where the newest messages begin: 0 is the very first, -1 the last one, and no number stands for "none".
-        first = 0 if last is None else -min(last, 2**62) or ""
+        first = 0 if last is None else -last or ""
         found = self._run(self._load, keys, [first])
         if not found:
             return [], {}, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -14,13 +14,21 @@ from memory_tutor.solutions import NoSolution, reference
 from memory_tutor.stores import Conversation, Message, Store, StoreDamaged, StoreDown, StoreError
 from memory_tutor.stores.keys import as_json, checked, checked_last, conversation_ids
 
-#: Written by the database itself, in the transaction of the append: a killed writer leaves no gap.
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS touched (
+CREATE TABLE IF NOT EXISTS expiry (
     tenant TEXT, user TEXT, session TEXT, at REAL NOT NULL, PRIMARY KEY (tenant, user, session)
 );
-CREATE TRIGGER IF NOT EXISTS touch AFTER INSERT ON conversations BEGIN
-    INSERT OR REPLACE INTO touched VALUES (NEW.tenant, NEW.user, NEW.session, (julianday('now') - 2440587.5) * 86400);
+"""
+#: Done by the database itself, in the transaction of the append: a killed writer leaves no gap.
+EXPIRE = """
+CREATE TEMP TRIGGER expire AFTER INSERT ON main.conversations BEGIN
+    INSERT OR REPLACE INTO expiry
+    VALUES (NEW.tenant, NEW.user, NEW.session, (julianday('now') - 2440587.5) * 86400 + {lifetime});
+END;
+"""
+LAST_FOR_EVER = """
+CREATE TEMP TRIGGER expire AFTER INSERT ON main.conversations BEGIN
+    DELETE FROM expiry WHERE tenant = NEW.tenant AND user = NEW.user AND session = NEW.session;
 END;
 """
 USERS = "tenant = ? AND user = ?"
@@ -35,11 +43,30 @@ def open(address: str, *, lifetime: float | None, conflict: type[Exception]) -> 
         raise StoreError(
             'This installation carries no solutions, and SqliteStore is one. Use an address like "json:FOLDER".'
         ) from None
-    made: Store = type("SqliteStore", (_WithLifetime, lessons_own), {})(address.partition(":")[2], lifetime)
+    # The lesson's class opens its file by the function that the lesson gives.
+    given = lessons_own.load.__globals__
+    given["connect"] = _with_expiry(given["connect"], lifetime)
+    made: Store = type("SqliteStore", (_WithExpiry, lessons_own), {"_connect": staticmethod(given["connect"])})(
+        address.partition(":")[2]
+    )
     return made
 
 
-class _WithLifetime:
+def _with_expiry(connect: Callable[[str], sqlite3.Connection], lifetime: float | None) -> Callable[[str], Any]:
+    def connect_(path: str) -> sqlite3.Connection:
+        connection = connect(path)
+        try:
+            connection.executescript(SCHEMA)
+            connection.execute(LAST_FOR_EVER if lifetime is None else EXPIRE.format(lifetime=float(lifetime)))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    return connect_
+
+
+class _WithExpiry:
     """What the stores do beyond lesson 6; the class of the solution stands behind it.
 
     Versions count up from 1 for each conversation. So a version of a conversation that was deleted or has expired
@@ -47,14 +74,7 @@ class _WithLifetime:
     """
 
     path: str
-
-    def __init__(self, path: str, lifetime: float | None) -> None:
-        super().__init__(path)  # type: ignore[call-arg]
-        self._lifetime = lifetime
-        with _told(path):
-            super().load(("any", "any", "any"), last=0)  # type: ignore[misc]  # makes the tables
-            with self._connected() as connection:
-                connection.executescript(SCHEMA)
+    _connect: Callable[[str], sqlite3.Connection]
 
     def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
         ids, last = _bindable(conversation_ids(conversation)), checked_last(last)
@@ -86,26 +106,18 @@ class _WithLifetime:
 
     def _delete(self, where: str, ids: tuple[str, ...]) -> int:
         """Delete what has expired and what has not; returns how many of the latter there were."""
-        with _told(self.path), self._connected() as connection, connection:
+        with _told(self.path), closing(self._connect(self.path)) as connection, connection:
             connection.execute("BEGIN IMMEDIATE")
-            # What was written before there was a `touched` has no time.
-            count = f"SELECT count(*) FROM conversations LEFT JOIN touched USING (tenant, user, session) WHERE {where}"
-            (alive,) = connection.execute(f"{count} AND (at IS NULL OR at > ?)", [*ids, self._oldest()]).fetchone()
-            for table in ("messages", "conversations", "touched"):
+            count = f"SELECT count(*) FROM conversations LEFT JOIN expiry USING (tenant, user, session) WHERE {where}"
+            (alive,) = connection.execute(f"{count} AND (at IS NULL OR at > ?)", [*ids, time.time()]).fetchone()
+            for table in ("messages", "conversations", "expiry"):
                 connection.execute(f"DELETE FROM {table} WHERE {where}", ids)
         return int(alive)
 
     def _expired(self, ids: tuple[str, ...]) -> bool:
-        with self._connected() as connection:
-            row = connection.execute(f"SELECT at FROM touched WHERE {ONES}", ids).fetchone()
-        return row is not None and row[0] <= self._oldest()
-
-    def _oldest(self) -> float:
-        """The time at or before which what was written last has expired."""
-        return float("-inf") if self._lifetime is None else time.time() - self._lifetime
-
-    def _connected(self) -> closing[sqlite3.Connection]:
-        return closing(sqlite3.connect(self.path, timeout=5, isolation_level=None))
+        with closing(self._connect(self.path)) as connection:
+            row = connection.execute(f"SELECT at FROM expiry WHERE {ONES}", ids).fetchone()
+        return row is not None and row[0] <= time.time()
 
 
 def _bindable(ids: tuple[str, ...]) -> tuple[str, ...]:
