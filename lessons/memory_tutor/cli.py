@@ -279,6 +279,28 @@ def reset(
     print("If the notebook is open in JupyterLab: File, Reload Notebook from Disk.")
 
 
+@app.command()
+def chat(
+    folder: FolderOption = None,
+    mode: Annotated[
+        str,
+        typer.Option(help="replay: the recorded talk. live: any talk, with OPENAI_API_KEY or OPENAI_BASE_URL set."),
+    ] = "replay",
+    session: Annotated[str, typer.Option(help="Name of the talk to go on with.")] = "s1",
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Talk to the course's own Assistant, not to yours.")
+    ] = False,
+) -> None:
+    """Talk to your Assistant of lesson 8, offline or live."""
+    from memory_tutor import chat as talks
+    from memory_tutor import workspace
+    from memory_tutor.progress import find_folder
+
+    place = workspace.find(folder) if folder else find_folder() or find_folder(workspace.DEFAULT)
+    with talks.opened(place, mode=mode, session=session, course_own=reference) as made:
+        made.run()
+
+
 def _folded(*names: str) -> list[Column]:
     """Columns that lose nothing in a narrow terminal: a word that is too long goes on in the next line."""
     from rich.table import Column

@@ -1,0 +1,222 @@
+"""A talk with an `Assistant` in the terminal: the learner's from lesson 8, or the course's own."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import openai
+
+import memory_tutor
+from memory_tutor import checks, replay, sample, stores
+from memory_tutor.errors import TutorError
+from memory_tutor.notebooks import checked_name
+from memory_tutor.resetting import defines
+from memory_tutor.restart import rerun
+from memory_tutor.solutions import NoSolution, reference
+from memory_tutor.tutor import Tutor
+from memory_tutor.workspace import notebook, read_notebook
+
+LESSON = "08_capstone"
+#: Where live talks are kept, in the learner's folder.
+KEPT_IN = "chat.db"
+
+HELP = """\
+  /goal TEXT   set the goal, which goes into the pad
+  /sent        show the last request
+  /help        show these lines
+  /quit        end (Ctrl-D does it too)"""
+
+
+class ChatError(TutorError):
+    """There is nobody to talk to; the message says why."""
+
+
+@dataclass
+class Chat:
+    """One talk.
+
+    Args:
+        assistant: made by the learner's class or by the course's.
+        tutor: whose transcript has what was sent.
+        ids: tenant, user and session.
+        read: asks for a line; raises EOFError when there are no more.
+        write: shows a text.
+        script: lines that an empty line stands for, one after the other: those that are recorded.
+    """
+
+    assistant: Any
+    tutor: Tutor
+    ids: tuple[str, str, str]
+    read: Callable[[str], str]
+    write: Callable[[str], None]
+    script: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Talk until there are no more lines."""
+        while True:
+            try:
+                line = self.read("you> ").strip()
+            except (EOFError, KeyboardInterrupt):
+                self.write("")
+                return
+            if not line and self.script:
+                line = self.script[0]
+                self.write(f"you> {line}")
+            if line in ("/quit", "/exit"):
+                return
+            if line:
+                self._answer(line)
+
+    def _answer(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        if command == "/help":
+            self.write(HELP)
+        elif command == "/sent":
+            sent = self.tutor.transcript
+            self.write(repr(sent[-1]) if len(sent) else "Nothing has been sent yet.")
+        elif command == "/goal":
+            if self._try(lambda: self.assistant.set_goal(*self.ids, rest.strip()), line):
+                self.write("     The goal is kept.")
+        elif command.startswith("/"):
+            self.write(f"There is no command {command}.\n{HELP}")
+        else:
+            replies: list[object] = []
+            if self._try(lambda: replies.append(self.assistant.chat(*self.ids, line)), line):
+                self.write(f"assistant> {replies[0]}")
+
+    def _try(self, turn: Callable[[], object], line: str) -> bool:
+        """Whether a turn has succeeded; else the reason is shown, and the talk can go on."""
+        try:
+            turn()
+        except replay.NotRecorded as error:
+            self.write(self._not_recorded(line, error))
+        except (TutorError, openai.OpenAIError) as error:
+            self.write(f"This message was not answered. {type(error).__name__}: {error}")
+        except Exception as error:
+            self.write(_where(error))
+        else:
+            if self.script and line == self.script[0]:
+                del self.script[0]
+            return True
+        return False
+
+    def _not_recorded(self, line: str, error: replay.NotRecorded) -> str:
+        if self.script and line == self.script[0]:
+            return (
+                f"{error.message}\n"
+                "The course's own Assistant sends the request that is recorded: memory-tutor chat --reference"
+            )
+        following = f'The next line that is recorded: "{self.script[0]}" (press Enter). ' if self.script else ""
+        return (
+            f"Offline, only the recorded talk is answered. {following}\n"
+            "To say what you like: memory-tutor chat --mode live, with a key or a model on this machine."
+        )
+
+
+def _where(error: Exception) -> str:
+    """What a learner's class raised, with the line of the notebook that did."""
+    said = f"Assistant raised {type(error).__name__}: {error}".rstrip(": ")
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith("<cell "):
+            return f"{said}\nIt happened in line {frame.lineno} of its cell: {frame.line}"
+    return said
+
+
+# -- who answers -----------------------------------------------------------------------------------------
+
+
+def learners_cells(folder: Path | None) -> list[str] | None:
+    """The code of the learner's capstone, if an `Assistant` has been written there.
+
+    Args:
+        folder: of the learner; None for nobody's.
+    """
+    if folder is None or not notebook(folder, LESSON).exists():
+        return None
+    cells = [
+        cell.source
+        for cell in read_notebook(notebook(folder, LESSON)).cells
+        if cell.cell_type == "code" and checked_name(cell) is None
+    ]
+    answers = [source for source in cells if defines(source, "Assistant")]
+    return cells if answers and "raise NotImplementedError" not in answers[-1] else None
+
+
+@contextmanager
+def opened(
+    folder: Path | None,
+    *,
+    mode: str = "replay",
+    session: str = "",
+    course_own: bool = False,
+    read: Callable[[str], str] = input,
+    write: Callable[[str], None] = print,
+) -> Iterator[Chat]:
+    """Make a talk ready, and say with whom and how.
+
+    Offline each talk begins anew, since the recording knows one talk from its beginning; live, it is kept in
+    the learner's folder and goes on where it stopped.
+
+    Args:
+        folder: of the learner, if there is one.
+        mode: "replay", "explore" or "live".
+        session: of the conversation; the sample's by default.
+        course_own: talk to the course's Assistant, whatever the learner has written.
+        read, write: as in `Chat`.
+
+    Raises:
+        ChatError: there is no Assistant here.
+        StartError, LiveError: the mode does not exist or cannot start.
+    """
+    cells = None if course_own else learners_cells(folder)
+    with ExitStack() as stack:
+        tutor = memory_tutor.start(LESSON, mode=mode)
+        stack.callback(replay.close)
+        client = stack.enter_context(openai.OpenAI())
+        given = {"client": client, "model": tutor.model, "tutor": tutor}
+        if cells is None:
+            made = _course_own(given)
+            yours = "" if course_own else " Yours, of lesson 8, is not finished yet."
+            write(f"You talk to the course's own Assistant.{yours}")
+        else:
+            made = rerun(cells, ["Assistant", "Conflict"], given)
+            write(f"You talk to your Assistant, as saved in {LESSON}.ipynb.")
+        if not callable(made.get("Assistant")):
+            raise ChatError(f"The cell with Assistant in {LESSON}.ipynb does not run. Run it in JupyterLab to see why.")
+        place = folder if folder is not None and mode != "replay" else _temporary(stack)
+        store = _store(place, made.get("Conflict", stores.Conflict))
+        stack.callback(store.close)
+        if mode == "replay":
+            write("Offline, one talk is recorded. Press Enter for its next line, /help for commands.")
+        else:
+            write(f"The talk is kept in {place / KEPT_IN}. /help shows the commands.")
+        assistant = made["Assistant"](store, client, tutor.model, sample.WINDOW)
+        ids = (sample.TENANT, sample.USER, session or sample.SESSION)
+        yield Chat(assistant, tutor, ids, read, write, list(sample.LINES) if mode == "replay" else [])
+
+
+def _course_own(given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        conflict = {"Conflict": stores.Conflict}
+        return {**conflict, "Assistant": reference(checks.find_answer("Assistant"), given | conflict)}
+    except NoSolution:
+        raise ChatError(
+            f"There is no Assistant to talk to yet: write yours in {LESSON}.ipynb (memory-tutor start --lesson 8).\n"
+            "This installation carries no solutions, so the course's own cannot answer in its place."
+        ) from None
+
+
+def _temporary(stack: ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+
+
+def _store(place: Path, conflict: type[Exception]) -> stores.Store:
+    with suppress(stores.StoreError):
+        return stores.open(f"sqlite:{place / KEPT_IN}", conflict=conflict)
+    return stores.open(f"json:{place / 'chat'}", conflict=conflict)  # a class's installation has no SqliteStore
