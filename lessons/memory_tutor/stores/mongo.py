@@ -215,9 +215,9 @@ class MongoStore:
                     for name in ("serverSelectionTimeoutMS", "connectTimeoutMS", "socketTimeoutMS")
                     if name.lower() not in said
                 }
-                client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
-                    self._address, w="majority", journal=True, **patience
-                )
+                # Never a second try by the client: an append that was carried out would then be a conflict with itself.
+                durable: dict[str, Any] = {"w": "majority", "journal": True, "retryWrites": False}
+                client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(self._address, **durable, **patience)
                 database = client.get_default_database(DATABASE)
                 database.memory_tutor_conversations.create_index("owner")
                 database.memory_tutor_parts.create_index("birth")

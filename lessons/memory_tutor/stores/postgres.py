@@ -32,6 +32,10 @@ T = TypeVar("T")
 
 #: Seconds to wait for a server that does not answer, where the address says nothing else.
 PATIENCE = 5
+NO_ADDRESS = (
+    "this is no address that PostgreSQL understands. One looks like postgresql://user:password@host:5432/database; "
+    "in a password, write / as %2F, @ as %40 and : as %3A"
+)
 #: Any number: what makes the tables takes this lock, since two that make one table at once disturb each other.
 MAKING_TABLES = 7_220_164_893
 SCHEMA = """
@@ -155,14 +159,17 @@ class PostgresStore:
 
         Raises:
             StoreDown: the server does not answer, or did not answer the commit.
+            StoreError: it refuses; nothing was written.
         """
         with self._lock:
             for attempt in (1, 2):
                 connection = self._connected()
                 try:
                     result = work(connection)
-                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                except psycopg.Error as error:
                     self._hang_up()
+                    if not _lost(error):
+                        raise StoreError(f"{self._where()} cannot be used: {_said(error)}.") from error
                     if attempt == 2:
                         raise self._down(error) from error
                     continue
@@ -192,10 +199,12 @@ class PostgresStore:
                 self._make_tables(self._connection)
             except psycopg.ProgrammingError as error:  # its text may hold the address, password and all
                 self._hang_up()
-                said = error.diag.message_primary or "it is no address that PostgreSQL understands"
+                said = error.diag.message_primary or NO_ADDRESS
                 raise StoreError(f"{self._where()} cannot be used: {said}.") from None
             except psycopg.Error as error:
                 self._hang_up()
+                if "PostgreSQL at" not in self._where():
+                    raise StoreError(f"{self._where()} cannot be used: {NO_ADDRESS}.") from None
                 raise self._down(error) from error
             self._process = os.getpid()
         return self._connection
@@ -223,8 +232,22 @@ class PostgresStore:
             parts = psycopg.conninfo.conninfo_to_dict(self._address)
         except psycopg.Error:
             return "The PostgreSQL server"
-        return f"PostgreSQL at {parts.get('host', 'localhost')}:{parts.get('port', 5432)}"
+        host, port = parts.get("host", "localhost"), str(parts.get("port", 5432))
+        # What stands in the port's place may be a piece of a password that holds a "/".
+        return f"PostgreSQL at {host}:{port}" if port.isdecimal() else "The PostgreSQL server"
 
     def _down(self, error: Exception) -> StoreDown:
-        said = " ".join(str(error).split())
-        return StoreDown(f"{self._where()} does not answer. Start it, then try again. It was said: {said[:200]}")
+        return StoreDown(f"{self._where()} does not answer. Start it, then try again. It was said: {_said(error)}.")
+
+
+def _lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, rather than the work refused: the server says why it refuses, with a code.
+
+    Source: PostgreSQL's manual, appendix A; class 57P is a server that is ending or starting.
+    """
+    broken = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return broken and (error.sqlstate is None or error.sqlstate.startswith(("08", "57P")))
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".")
