@@ -193,15 +193,14 @@ def _shows_file(frame: str) -> bool:
 def environment(**own: str | Path) -> dict[str, str]:
     """The environment of a kernel that runs a notebook for us.
 
-    Nothing of the caller's settings for memory-tutor or for the SDK reaches it, so that a key is neither
+    Nothing of the caller's settings for memory-tutor, the SDK or a database reaches it, so that a key is neither
     used nor shown, unless it is given here.
 
     Args:
         own: variables to set, with their values.
     """
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.upper().startswith(("MEMORY_TUTOR_", "OPENAI_"))
-    }
+    settings = ("MEMORY_TUTOR_", "OPENAI_", "MONGODB_URI")
+    inherited = {name: value for name, value in os.environ.items() if not name.upper().startswith(settings)}
     return inherited | {name: str(value) for name, value in own.items()}
 
 

@@ -52,7 +52,8 @@ class StoreDamaged(StoreError):
 class Store(Protocol):
     """What every store does.
 
-    Ids that are no `str` are a TypeError, `""` is a ValueError; any other text is an id, of any length.
+    Ids that are no `str` are a TypeError, `""` is a ValueError; any other text is an id, of any length. SQLite alone
+    refuses half characters (lone surrogates), with a ValueError.
     """
 
     def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
@@ -104,7 +105,9 @@ def open(address: str, *, lifetime: float | None = None, conflict: type[Exceptio
     Args:
         address: "json:FOLDER", "sqlite:FILE", or the address of a server as its own client takes it:
             "redis://…", "postgresql://…", "mongodb://…".
-        lifetime: seconds after the last `append` in which a conversation is kept; for ever when omitted.
+        lifetime: seconds after the last `append` in which a conversation is kept; for ever when omitted. What has
+            expired is read and continued no more; Redis removes it by itself, the others with the next append to
+            that conversation or with its deletion.
         conflict: the exception to raise for a version that is out of date.
 
     Raises:
