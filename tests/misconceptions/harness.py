@@ -74,8 +74,9 @@ def given(lesson: str) -> list[str]:
     return [sources[id_] for id_ in ids]
 
 
+@cache
 def outcome(name: str, code: str, transport: str, *, impatient: bool = False) -> Result:
-    """Check an answer.
+    """Check an answer. A check is deterministic: what one test has found, another need not find again.
 
     Args:
         name: of the exercise.
