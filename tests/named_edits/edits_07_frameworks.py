@@ -6,7 +6,9 @@ from __future__ import annotations
 Edit = list[tuple[str, str]]
 
 BOB: Edit = [('"I have a cat."', '"I have a cat.\\nAI: Your name is Bob."')]
-NO_START: Edit = [('{"max_tokens": 3, "token_counter": len, "start_on": "human"}', '{"max_tokens": 4, "token_counter": len}')]
+NO_START: Edit = [
+    ('{"max_tokens": 3, "token_counter": len, "start_on": "human"}', '{"max_tokens": 4, "token_counter": len}')
+]
 
 EDITS: list[tuple[str, list[Edit]]] = [
     ("k-try", [[("k=2", "k=3")]]),
