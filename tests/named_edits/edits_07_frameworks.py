@@ -8,8 +8,6 @@ Edit = list[tuple[str, str]]
 BOB: Edit = [('"I have a cat."', '"I have a cat.\\nAI: Your name is Bob."')]
 LIMIT = '{"max_tokens": 3, "token_counter": len, "start_on": "human"}'
 NO_START: Edit = [(LIMIT, '{"max_tokens": 4, "token_counter": len}')]
-    ('{"max_tokens": 3, "token_counter": len, "start_on": "human"}', '{"max_tokens": 4, "token_counter": len}')
-]
 
 EDITS: list[tuple[str, list[Edit]]] = [
     ("k-try", [[("k=2", "k=3")]]),

@@ -61,10 +61,10 @@ lesson.predict(
 
 # -- k_turns -------------------------------------------------------------------------------------------
 
-#: What each is for: two turns of three; one; none; all, exactly and with room; no system message; nothing there;
+#: What each is for: three turns of six; one; none; all, exactly and with room; no system message; nothing there;
 #: the lesson's own k.
 K_CASES = (
-    ("S1 Q1 A1 Q2 A2 Q3 A3", 2),
+    ("S1 Q1 A1 Q2 A2 Q3 A3 Q4 A4 Q5 A5 Q6 A6", 3),
     ("S1 Q1 A1 Q2 A2", 1),
     ("S1 Q1 A1 Q2 A2", 0),
     ("S1 Q1 A1 Q2 A2", 2),
@@ -151,10 +151,12 @@ def _kept_turns(learner: Learner, given: Messages, k: int) -> None:
 
 # -- same_window ---------------------------------------------------------------------------------------
 
-#: What each is for: the system message takes no place; a cut at an answer; none; no system message, also cut at an
-#: answer; all of it; an end that is an answer; tools, alone and in parallel; two questions running; nothing there.
+#: What each is for: exactly what fits; the system message takes no place; a cut at an answer; an end that is an
+#: answer; none; no system message, also cut at an answer; all of it; tools, alone and in parallel; two questions
+#: running; nothing there.
 WINDOW_CASES = (
-    ("S1 Q1 A1 Q2 A2 Q3", 3),
+    ("Q1 A1 Q2 A2 Q3 A3 Q4", 7),
+    ("S1 Q1 A1 Q2 A2 Q3 A3 Q4", 3),
     ("S1 Q1 A1 Q2 A2 Q3", 4),
     ("S1 Q1 A1 Q2 A2", 2),
     ("S1 Q1 A1 Q2", 0),

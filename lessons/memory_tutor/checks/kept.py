@@ -78,9 +78,11 @@ def keep(learner: Learner, function: str, given: Messages, limit: int) -> Kept:
     _is_list(outcome, call)
     for item in outcome.value:
         _is_dict_of_a_request(item, call)
-    if outcome.args[0] != given:
+    after = outcome.args[0]
+    if after != given:
+        shorter = isinstance(after, list) and names(after) != names(given)
         raise Misconception(
-            f"""{call} changed the list that it was given, or a message in it.
+            f"""{call} changed its list {f"to {names(after)}" if shorter else "within a message"}.
             That list is what is stored; a function that chooses must leave it alone.
             Look at each line that changes a list or a dict instead of making a new one."""
         )
