@@ -108,7 +108,7 @@ def k_turns(learner: Learner) -> None:
         if not same(kept.messages, again[-2 * k :]):
             raise Misconception(
                 f"""{kept.seen}
-                {common.count(k, "turn")} were asked for; messages with the same words are still several messages.
+                With `k={k}` it keeps {common.count(k, "turn")}; the same words said twice are several messages.
                 Look at where your code searches for a message, or drops one that it has seen."""
             )
     new_list(learner, "k_turns", talks.talk("Q1 A1"), 9)
@@ -127,7 +127,7 @@ def _kept_turns(learner: Learner, given: Messages, k: int) -> None:
             Look at which messages your code counts, and takes."""
         )
     if k == 0:
-        _nothing_was_asked(kept)
+        _nothing_was_asked(kept, "A slice that counts from the end has no zero: `others[-0:]` is `others[0:]`.")
     _end_of_the_others(kept)
     have, turns = len(kept.messages), common.count(k, "turn")
     if have == k:
@@ -233,7 +233,9 @@ def _same_window(learner: Learner, given: Messages, most: int) -> None:
     wanted = windows[0]
     _system_stays(kept, instructions)
     if most == 0:
-        _nothing_was_asked(kept)
+        _nothing_was_asked(
+            kept, "To the trimmer 0 is a number like any other; something else has taken it for no limit."
+        )
     _end_of_the_others(kept)
     have = kept.kept_others
     if not have:
@@ -287,14 +289,14 @@ def _system_stays(kept: Kept, instructions: Messages) -> None:
         )
 
 
-def _nothing_was_asked(kept: Kept) -> None:
+def _nothing_was_asked(kept: Kept, why: str) -> None:
     """0 was asked, and something was kept."""
     if not kept.kept_others:
         return
     if same(kept.kept_others, kept.others):
         raise Misconception(
             f"""{kept.call} kept everything; 0 keeps none of these messages.
-            A slice that counts from the end has no zero: `[-0:]` is `[0:]`. And 0 is no reason to leave a cut out.
+            {why}
             Look at the case where nothing may be kept."""
         )
     raise Misconception(

@@ -23,6 +23,9 @@ ROLES = {"system", "user", "assistant", "tool"}
 THEIR_ROLES = {"human": "user", "ai": "assistant"}
 #: What code raises that has forgotten a case: an empty list, a list without a system message, a limit of 0.
 CASE_FORGOTTEN = {"IndexError", "KeyError", "StopIteration", "UnboundLocalError", "TypeError", "ValueError"}
+CASE_FORGOTTEN |= {"AssertionError", "ZeroDivisionError"}
+#: Words in what a function says that was not called as it wants to be.
+ABOUT_ARGUMENTS = ("argument", "parameter")
 #: What code raises that uses LangChain where that is not installed: its import fails, or the cell that imports it did.
 NOT_IMPORTED = {"ImportError", "NameError"}
 
@@ -141,6 +144,12 @@ def _must_not_raise(outcome: Outcome, call: str) -> None:
             extras.need("langchain")
         except extras.MissingExtra as missing:
             raise NotGradable(f"{call} raised {common.shown(raised)}\n{missing.message}") from None
+    if raised.names[0] in ("TypeError", "ValueError") and any(word in raised.message for word in ABOUT_ARGUMENTS):
+        raise LearnerRaised(
+            f"""{call} raised {common.shown(raised)}
+            That is about how a function was called, and not about the messages.
+            Look at {common.line_of(raised)}: which arguments does it give, and how do the sections above give them?"""
+        )
     if raised.names[0] in CASE_FORGOTTEN:
         raise LearnerRaised(
             f"""{call} raised {common.shown(raised)}
