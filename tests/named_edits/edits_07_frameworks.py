@@ -25,5 +25,5 @@ EDITS: list[tuple[str, list[Edit]]] = [
 NEEDS = {
     "k-try": ["set-up-llm", "memory-object-run"],
     "thread-try": ["set-up-llm", "thread-helpers"],
-    "window-try": ["set-up-llm", "thread-helpers", "window-run"],
+    "window-try": ["set-up-llm", "thread-helpers", "window-middleware"],
 }
