@@ -211,8 +211,8 @@ def _is_dict_of_a_request(item: Any, call: str) -> None:
             Look at what you take out of each message."""
         )
     role = item.get("role")
-    theirs = next((key for key in ("type", "data") if key in item), None)
-    if theirs and role not in ROLES:
+    known = isinstance(role, str) and role in ROLES
+    if not known and ("type" in item or "data" in item):
         raise Misconception(
             f"""{call} returned a dict with the keys {shorten(repr(list(item)), 60)}.
             That is how LangChain writes its objects down; a request has `role` and `content`.
@@ -224,7 +224,7 @@ def _is_dict_of_a_request(item: Any, call: str) -> None:
             That is LangChain's word; the API calls it {THEIR_ROLES[role]!r}, and refuses any other.
             Look at where your code writes the role."""
         )
-    if not isinstance(role, str) or role not in ROLES:
+    if not known:
         raise Misconception(
             f"""{call} returned {shorten(repr(item), 60)}; a message has a role: user, assistant and so on.
             Look at how this dict is made."""
