@@ -15,7 +15,7 @@ EDITS: list[tuple[str, list[Edit]]] = [
     ("k-try", [BOB]),
     ("thread-try", [[('"sam"', 'f"sam {text}"')]]),
     ("thread-try", [[("checkpointer=saver", "checkpointer=InMemorySaver()")]]),
-    ("thread-try", [[("system_prompt=brief", 'system_prompt="Answer in French."')]]),
+    ("thread-try", [[("system_prompt=BRIEF", 'system_prompt="Answer in French."')]]),
     ("window-try", [[('"max_tokens": 3', '"max_tokens": 5')]]),
     ("window-try", [NO_START]),
     ("window-try", [[('"token_counter": len', '"token_counter": "approximate"')]]),
