@@ -48,7 +48,7 @@ lesson.predict(
     "provider_memory",
     choices={
         "a": "You pay for the new text only",
-        "b": "The window does not end any more",
+        "b": "The context does not run out any more",
         "c": "Who keeps the history",
     },
     right="c",
