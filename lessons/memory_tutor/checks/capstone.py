@@ -68,8 +68,8 @@ lesson.predict(
     points=3,
     answer="Assistant",
     hints=[
-        "Two users of two tenants may both be called ada, and an id may hold any character. What tells your class whose "
-        "message it has?",
+        "Two users of two tenants may both be called ada, and an id may hold any character. What tells your class "
+        "whose message it has?",
         "Section 3: what stands on `self` belongs to everybody. And lesson 3: ids that are joined to one text can be "
         "joined to the same text in two ways.",
         "Give the store the three ids as they came, as one tuple, in `load` and in `append`, and keep nothing of a "
@@ -91,10 +91,10 @@ def keeps_apart(learner: Learner) -> None:
     hints=[
         "A stored turn may have two messages, or four, or one. How do you find the place where the newest two turns "
         "begin?",
-        "Lesson 4, exercise 2: `trim_turns`, and its trap, a window of 0. The question is not in the store yet, so it does "
-        "not count. And who appends the question, and when?",
-        "The request is the system message, then the newest turns of what `load` gives, then the question; `append` gets "
-        "the question and the reply, both as plain dicts. The line left to write is the list `messages`.",
+        "Lesson 4, exercise 2: `trim_turns`, and its trap, a window of 0. The question is not in the store yet, so it "
+        "does not count. And who appends the question, and when?",
+        "The request is the system message, then the newest turns of what `load` gives, then the question; `append` "
+        "gets the question and the reply, both as plain dicts. The line left to write is the list `messages`.",
     ],
     another_way="""
         `load` with `last` reads less from the disk, which is better for talks of thousands of messages. `last` counts
@@ -114,8 +114,8 @@ def sends_a_window(learner: Learner) -> None:
         "request hold?",
         "Lesson 2, `say_safely`, and lesson 6, section 7: the order of load, call and save decides what a failure can "
         "leave behind. Which errors are a reason for another attempt, and which are not?",
-        "Refuse blank text first. Nothing is appended before the reply has come, and the `try` stands around the `append` "
-        "alone. The line left to write is `except Conflict:`, and not a wider one.",
+        "Refuse blank text first. Nothing is appended before the reply has come, and the `try` stands around the "
+        "`append` alone. The line left to write is `except Conflict:`, and not a wider one.",
     ],
     another_way="""
         Some services keep the question at once, with a mark that its answer is missing, so that nothing of what a user
@@ -154,15 +154,15 @@ def remembers_goal(learner: Learner) -> None:
     hints=[
         "Another worker answers, or changes the goal, while yours waits for the model. What is your reply worth then, "
         "and what is the pad worth that you have loaded?",
-        "Section 4: which steps are done again after a `Conflict`? And after the third edit there: what does the caller "
-        "learn when the last attempt has failed?",
+        "Section 4: which steps are done again after a `Conflict`? And after the third edit there: what does the "
+        "caller learn when the last attempt has failed?",
         "Both methods: a loop of three, with `load` inside it, and `append` with the version of that `load`; `except "
         "Conflict` goes on unless it was the third attempt. The line left to write is the bare `raise` of the third.",
     ],
     another_way="""
-        `set_goal` needs no model, so it may try more often than three times, at once, where nobody forbids it. A lock for
-        each conversation (lesson 6, section 9) makes conflicts rare within one process; the version is still needed for
-        the others.
+        `set_goal` needs no model, so it could try more often than three times at no cost. A lock for each conversation
+        (lesson 6, section 9) makes conflicts rare within one process, which is better where users are impatient; the
+        version is still needed for the other processes.
         """,
 )
 def shares_with_workers(learner: Learner) -> None:
