@@ -373,21 +373,25 @@ WRONG = {
                 (MESSAGES, "messages = [*front, *self.history, question]"),
                 (
                     "            else:\n                return reply",
-                    "            else:\n                self.history.append(question)\n                return reply",
+                    "            else:\n                self.history.append(answer)\n                return reply",
                 ),
             ),
-            "The model may repeat it to whoever is asking now",
+            "sent 'Noted: ",
         ),
         (
             "a shared default",
             changed(
                 (
                     "def chat(self, tenant, user, session, text):",
-                    "def chat(self, tenant, user, session, text, seen=[]):",
+                    "def chat(self, tenant, user, session, text, seen={}):",
                 ),
-                (MESSAGES, "seen.append(question)\n            messages = [*front, *seen]"),
+                (
+                    MESSAGES,
+                    "seen.setdefault((user, session), []).append(question)\n"
+                    "            messages = [*front, *seen[user, session]]",
+                ),
             ),
-            "keeps for more than one conversation",
+            "b', 'ada",
         ),
         (
             "kept by user on self",
@@ -396,7 +400,7 @@ WRONG = {
                 (MESSAGES, "kept = self.kept.setdefault(user, [])\n            messages = [*front, *kept, question]"),
                 ("return reply", "kept += [question, answer]\n                return reply"),
             ),
-            "b'): ",
+            "keeps for more than one conversation",
         ),
         (
             "kept by joined ids on self",
@@ -409,7 +413,7 @@ WRONG = {
                 ),
                 ("return reply", "kept += [question, answer]\n                return reply"),
             ),
-            ":",
+            "a:b",
         ),
         (
             "the goal on self",
@@ -494,7 +498,7 @@ WRONG = {
                     "                raise KeyError(user)",
                 )
             ),
-            "raised KeyError: None; what is no id is a TypeError",
+            "raised KeyError: ",
         ),
         (
             "ids asserted",
@@ -523,11 +527,11 @@ WRONG = {
             changed(
                 (
                     IDS,
-                    IDS
-                    + "\n        self.current = getattr(self, 'current', conversation)\n        conversation = self.current",
+                    IDS + "\n        self.current = getattr(self, 'current', conversation)\n"
+                    "        conversation = self.current",
                 )
             ),
-            "for the session",
+            "it was given 'ada47b'",
         ),
     ],
     "sends_a_window": [
@@ -550,7 +554,7 @@ WRONG = {
         (
             "twice as many messages, then turns",
             changed((LOAD, LOAD.replace("(conversation)", "(conversation, last=2 * self.window)"))),
-            "A turn of tools has four messages or more",
+            "nobody knows before how many a window needs",
         ),
         (
             "minus zero",
@@ -575,17 +579,9 @@ WRONG = {
             "raised IndexError",
         ),
         (
-            "one turn too few",
-            changed(
-                ("len(starts) - self.window)", "len(starts) - self.window + 1)"),
-                ("[*starts, len(history)]", "[*starts, len(history), len(history)]"),
-            ),
-            "the new question is in no turn yet",
-        ),
-        (
             "one turn too many",
             changed(("max(0, len(starts) - self.window)", "max(0, len(starts) - self.window - 1)")),
-            "newest 4 turns with",
+            "newest 3 turns with",
         ),
         (
             "the first turns",
@@ -614,7 +610,8 @@ WRONG = {
             changed(
                 (
                     MESSAGES,
-                    "newest = [{'role': m['role'], 'content': m['content']} for m in self.newest(history)]\n            messages = [*front, *newest, question]",
+                    "newest = [{'role': m['role'], 'content': m['content']} for m in self.newest(history)]\n"
+                    "            messages = [*front, *newest, question]",
                 )
             ),
             "a call of a tool has lost its `tool_calls`",
@@ -652,7 +649,7 @@ WRONG = {
         (
             "the question in the window",
             changed((MESSAGES, "messages = [*front, *self.newest([*history, question])]")),
-            "sent 1 message",
+            "newest 1 turn with a window of 2 turns",
         ),
         (
             "the assistant asks",
@@ -672,12 +669,12 @@ WRONG = {
         (
             "the instruction as the user",
             changed(('front = [{"role": "system"', 'front = [{"role": "user"')),
-            "sent 0 system messages",
+            "sent `SYSTEM_PROMPT` in a message of the role 'user'",
         ),
         (
             "the instruction last",
             changed((MESSAGES, "messages = [*self.newest(history), question, *front]")),
-            "tool: `SYSTEM_PROMPT` is not in the first message",
+            "user, system: `SYSTEM_PROMPT` is not in the first",
         ),
         (
             "the instruction twice",
@@ -699,10 +696,10 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    "response = self.client.chat.completions.create(model=self.model, messages=[{'role': 'user', 'content': str(messages)}])",
+                    "messages = [{'role': 'user', 'content': str(messages)}]\n            " + ASK,
                 )
             ),
-            "and `SYSTEM_PROMPT` is in none",
+            "within another text",
         ),
         (
             "the window over the history",
@@ -725,7 +722,8 @@ WRONG = {
             changed(
                 (
                     APPEND,
-                    "version = self.store.append(conversation, [question], version)\n                self.store.append(conversation, [answer], version)",
+                    "version = self.store.append(conversation, [question], version)\n"
+                    "                self.store.append(conversation, [answer], version)",
                 )
             ),
             "called `append` 2 times",
@@ -813,13 +811,13 @@ WRONG = {
                 (INIT, INIT + "\n        self.extra = []"),
                 (
                     MESSAGES,
-                    "self.extra.append({'role': 'user', 'content': 'And be kind.'})\n            messages = [*front, *self.newest(history), *self.extra, question]",
+                    "self.extra.append({'role': 'user', 'content': 'And be kind.'})\n"
+                    "            messages = [*front, *self.newest(history), *self.extra, question]",
                 ),
             ),
             "which is not in the store",
         ),
         ("no method", changed(("def chat(", "def ask(")), "has no method `chat`"),
-        ("a function within", changed(("    def chat(", "\ndef chat(")), "Assistant"),
         ("async", changed(("    def chat(", "    async def chat(")), "returned a coroutine"),
     ],
     "survives_failure": [
@@ -861,7 +859,9 @@ WRONG = {
             changed(
                 (
                     '            raise ValueError("a message needs a text")',
-                    '            self.store.append((tenant, user, session), [{"role": "user", "content": text}], self.store.load((tenant, user, session))[2])\n            raise ValueError("a message needs a text")',
+                    "            ids = (tenant, user, session)\n"
+                    "            self.store.append(ids, [{'role': 'user', 'content': text}], self.store.load(ids)[2])\n"
+                    '            raise ValueError("a message needs a text")',
                 )
             ),
             "after it had appended something",
@@ -872,10 +872,11 @@ WRONG = {
                 ('        if not text.strip():\n            raise ValueError("a message needs a text")\n', ""),
                 (
                     "            try:\n                self.store.append(conversation",
-                    "            if not text.strip():\n                raise ValueError(text)\n            try:\n                self.store.append(conversation",
+                    "            if not text.strip():\n                raise ValueError(text)\n"
+                    "            try:\n                self.store.append(conversation",
                 ),
             ),
-            "Somebody has pressed Enter",
+            "after it had asked the model",
         ),
         (
             "question saved first",
@@ -890,7 +891,9 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception:\n                self.store.append(conversation, [question], version)\n                raise",
+                    f"try:\n                {ASK}\n            except Exception:\n"
+                    "                self.store.append(conversation, [question], version)\n"
+                    "                raise",
                 )
             ),
             "although the model had not answered",
@@ -900,7 +903,10 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception:\n                answer = {{'role': 'assistant', 'content': 'Sorry.'}}\n                self.store.append(conversation, [question, answer], version)\n                return 'Sorry.'",
+                    f"try:\n                {ASK}\n            except Exception:\n"
+                    f"                answer = {{'role': 'assistant', 'content': 'Sorry.'}}\n"
+                    "                self.store.append(conversation, [question, answer], version)\n"
+                    "                return 'Sorry.'",
                 )
             ),
             "appended [{'role': 'user'",
@@ -917,7 +923,8 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception as error:\n                print(error)\n                return",
+                    f"try:\n                {ASK}\n            except Exception as error:\n"
+                    "                print(error)\n                return",
                 )
             ),
             "returned None although the request had failed",
@@ -927,7 +934,8 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception as error:\n                raise RuntimeError('no model') from error",
+                    f"try:\n                {ASK}\n            except Exception as error:\n"
+                    "                raise RuntimeError('no model') from error",
                 )
             ),
             "raised RuntimeError where the request had failed with APIConnectionError",
@@ -938,7 +946,8 @@ WRONG = {
                 ("class Assistant:", "import openai\n\nclass Assistant:"),
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except openai.APIStatusError:\n                return ''",
+                    f"try:\n                {ASK}\n            except openai.APIStatusError:\n"
+                    "                return ''",
                 ),
             ),
             "returned '' although the request had failed with InternalServerError",
@@ -949,7 +958,8 @@ WRONG = {
                 ("class Assistant:", "import openai\n\nclass Assistant:"),
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except openai.BadRequestError:\n                return ''",
+                    f"try:\n                {ASK}\n            except openai.BadRequestError:\n"
+                    "                return ''",
                 ),
             ),
             "although the request had failed with BadRequestError",
@@ -964,7 +974,9 @@ WRONG = {
             changed(
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception:\n                if attempt == 3:\n                    raise\n                continue",
+                    f"try:\n                {ASK}\n            except Exception:\n"
+                    "                if attempt == 3:\n                    raise\n"
+                    "                continue",
                 )
             ),
             "asked 3 times although the request had failed with APIConnectionError",
@@ -975,7 +987,9 @@ WRONG = {
                 ("class Assistant:", "import openai\n\nclass Assistant:"),
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except openai.InternalServerError:\n                if attempt == 3:\n                    raise\n                continue",
+                    f"try:\n                {ASK}\n            except openai.InternalServerError:\n"
+                    "                if attempt == 3:\n                    raise\n"
+                    "                continue",
                 ),
             ),
             "asked 3 times although the request had failed with InternalServerError",
@@ -998,7 +1012,10 @@ WRONG = {
                 ("        for attempt", "        reply = None\n        for attempt"),
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception:\n                if reply is None:\n                    raise\n                self.store.append(conversation, [question, answer], version)\n                return reply",
+                    f"try:\n                {ASK}\n            except Exception:\n"
+                    "                if reply is None:\n                    raise\n"
+                    "                self.store.append(conversation, [question, answer], version)\n"
+                    "                return reply",
                 ),
             ),
             "appended the reply to the first",
@@ -1009,7 +1026,9 @@ WRONG = {
                 ("        for attempt", "        reply = None\n        for attempt"),
                 (
                     ASK,
-                    f"try:\n                {ASK}\n            except Exception:\n                if reply is None:\n                    raise\n                return reply",
+                    f"try:\n                {ASK}\n            except Exception:\n"
+                    "                if reply is None:\n                    raise\n"
+                    "                return reply",
                 ),
             ),
             "the second request failed, `chat` returned 'The first reply.'",
@@ -1024,7 +1043,8 @@ WRONG = {
             changed(
                 (
                     LOAD,
-                    f"try:\n                {LOAD}\n            except OSError:\n                history, pad, version = [], {{}}, 0",
+                    f"try:\n                {LOAD}\n            except OSError:\n"
+                    f"                history, pad, version = [], {{}}, 0",
                 )
             ),
             "When the store's `load` failed, `chat` raised Conflict",
@@ -1044,7 +1064,8 @@ WRONG = {
             changed(
                 (
                     "            else:\n                return reply",
-                    "            except OSError:\n                return reply\n            else:\n                return reply",
+                    "            except OSError:\n                return reply\n            else:\n"
+                    "                return reply",
                 )
             ),
             "When the store's `append` failed, `chat` returned 'OK.'",
@@ -1054,7 +1075,8 @@ WRONG = {
             changed(
                 (
                     "            else:\n                return reply",
-                    "            except OSError:\n                raise Conflict('the store')\n            else:\n                return reply",
+                    "            except OSError:\n                raise Conflict('the store')\n"
+                    "            else:\n                return reply",
                 )
             ),
             "When the store's `append` failed, `chat` raised Conflict: the store",
@@ -1091,7 +1113,8 @@ WRONG = {
             changed(
                 (
                     "            except Conflict:\n                if again",
-                    "            except OSError as error:\n                print(error)\n                return\n            except Conflict:\n                if again",
+                    "            except OSError as error:\n                print(error)\n"
+                    "                return\n            except Conflict:\n                if again",
                 )
             ),
             "When the store's `append` failed, `set_goal` returned None",
@@ -1102,13 +1125,6 @@ WRONG = {
             "on self",
             changed((GOAL_APPEND, "self.goal = goal")),
             "`set_goal` of a new conversation returned, and the store was given nothing",
-        ),
-        (
-            "nothing",
-            changed(
-                ("        key = (tenant, user, session)\n", "        return\n        key = (tenant, user, session)\n")
-            ),
-            "is gone when the process ends",
         ),
         ("the pad is not saved", changed(("number, pad=new)", "number)")), "gave `append` None for the pad"),
         ("the pad as text", changed(("number, pad=new)", "number, pad=json.dumps(new))")), 'gave `append` \'{"goal"'),
@@ -1131,11 +1147,6 @@ WRONG = {
             "the old goal wins",
             changed((GOAL_NEW, 'new = {"goal": goal, **old}')),
             "A new goal takes the old one's place",
-        ),
-        (
-            "only the first goal",
-            changed((GOAL_NEW, 'new = dict(old)\n            new.setdefault("goal", goal)')),
-            'a pad whose "goal" is',
         ),
         ("another key", changed((GOAL_NEW, 'new = {**old, "goals": goal}')), 'a pad whose "goal" is None'),
         (
@@ -1183,11 +1194,10 @@ WRONG = {
             changed(
                 (
                     GOAL_NEW,
-                    GOAL_NEW
-                    + '\n            self.client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": goal}])',
+                    GOAL_NEW + "\n            messages = [{'role': 'user', 'content': goal}]\n            " + ASK,
                 )
             ),
-            "sent 1 request; the rule asks for none",
+            "sent 1 request (user); the rule asks for none",
         ),
         (
             "through chat",
@@ -1203,7 +1213,7 @@ WRONG = {
         (
             "shown on the first turn",
             changed(("            if pad:\n", "            if pad and not history:\n")),
-            "`chat` with a pad in which no goal stands sent no pad",
+            "The second `chat` after `set_goal` of a new conversation sent no pad",
         ),
         (
             "shown with a goal only",
@@ -1213,7 +1223,7 @@ WRONG = {
         (
             "the goal alone is shown",
             changed(("projection_of(pad)", 'projection_of({"goal": pad.get("goal")})')),
-            "sent JSON that is not the whole pad",
+            "which is not the pad; it lacks likes, steps_done",
         ),
         (
             "by an f-string",
@@ -1248,7 +1258,7 @@ WRONG = {
         (
             "as the user",
             changed(("front.append(projection_of(pad))", 'front.append({**projection_of(pad), "role": "user"})')),
-            "not in the store",
+            "sent the pad in a message of the role 'user'",
         ),
         (
             "shown twice",
@@ -1297,10 +1307,11 @@ WRONG = {
             changed(
                 (
                     SHOWN,
-                    "            if pad:\n                question = {**question, 'content': projection_of(pad)['content'] + text}\n",
+                    "            if pad:\n"
+                    "                question = {**question, 'content': projection_of(pad)['content'] + text}\n",
                 )
             ),
-            "the question is none of them",
+            "put the pad into the question",
         ),
         (
             "stored",
@@ -1335,25 +1346,6 @@ WRONG = {
             "`chat`, when another worker had set the goal, sent a pad of earlier",
         ),
         (
-            "goals in a global",
-            changed(("class Assistant:", "GOALS = {}\n\nclass Assistant:"), (GOAL_APPEND, "GOALS[key] = goal")),
-            "What stands on `self`, on the class or in a global name is gone",
-        ),
-        (
-            "shown from a global",
-            changed(
-                ("class Assistant:", "PADS = {}\n\nclass Assistant:"),
-                (
-                    SHOWN,
-                    SHOWN.replace("pad", "PADS.get(conversation, {})", 1).replace(
-                        "projection_of(pad)", "projection_of(PADS[conversation])"
-                    ),
-                ),
-                (GOAL_APPEND, "PADS[key] = new\n                " + GOAL_APPEND),
-            ),
-            "`chat` with a pad in which no goal stands sent",
-        ),
-        (
             "read at the first turn",
             changed(
                 ("class Assistant:", "SEEN = set()\n\nclass Assistant:"),
@@ -1381,15 +1373,12 @@ WRONG = {
                 (INIT, INIT + "\n        self.kept = {}"),
                 (
                     LOAD,
-                    "if conversation not in self.kept:\n                self.kept[conversation] = self.store.load(conversation)\n            history, pad, version = self.kept[conversation]",
+                    "if conversation not in self.kept:\n"
+                    "                self.kept[conversation] = self.store.load(conversation)\n"
+                    "            history, pad, version = self.kept[conversation]",
                 ),
             ),
             "`chat` of two workers in turn raised `Conflict`",
-        ),
-        (
-            "no second attempt",
-            changed(("range(1, 4):\n            history", "range(3, 4):\n            history")),
-            "let the `Conflict` go on to its caller at once",
         ),
         (
             "Conflict is not caught",
@@ -1405,8 +1394,12 @@ WRONG = {
             "the append alone again",
             changed(
                 (
-                    f"            try:\n                {APPEND}\n            except Conflict:\n                if attempt == 3:\n                    raise\n            else:\n                return reply",
-                    f"            while True:\n                try:\n                    {APPEND}\n                    return reply\n                except Conflict:\n                    version = self.store.load(conversation)[2]",
+                    f"            try:\n                {APPEND}\n            except Conflict:\n"
+                    "                if attempt == 3:\n                    raise\n            else:\n"
+                    "                return reply",
+                    f"            while True:\n                try:\n                    {APPEND}\n"
+                    "                    return reply\n                except Conflict:\n"
+                    "                    version = self.store.load(conversation)[2]",
                 )
             ),
             "appended the old reply once more",
@@ -1423,16 +1416,6 @@ WRONG = {
                 ("        for attempt", f"        {LOAD}\n        for attempt"),
             ),
             "the second request did not hold the rival's turn",
-        ),
-        (
-            "only the history is new",
-            changed(
-                (
-                    LOAD,
-                    "history, pad, newest = self.store.load(conversation)\n            version = newest if attempt == 1 else version",
-                )
-            ),
-            "the later attempts were made to a version that was old",
         ),
         (
             "the old pad in the second request",
@@ -1453,7 +1436,8 @@ WRONG = {
                 ("        for attempt", "        pairs = []\n        for attempt"),
                 (
                     APPEND,
-                    "pairs += [question, answer]\n                self.store.append(conversation, list(pairs), version)",
+                    "pairs += [question, answer]\n"
+                    "                self.store.append(conversation, list(pairs), version)",
                 ),
             ),
             "nothing of the first attempt",
@@ -1465,7 +1449,8 @@ WRONG = {
                 (MESSAGES, "messages = [*front, *self.newest(history), *pairs, question]"),
                 (
                     "            try:\n                self.store.append(conversation",
-                    "            pairs += [question, answer]\n            try:\n                self.store.append(conversation",
+                    "            pairs += [question, answer]\n            try:\n"
+                    "                self.store.append(conversation",
                 ),
             ),
             "The second attempt of `chat` sent the question twice",
@@ -1483,7 +1468,8 @@ WRONG = {
             "Conflict swallowed",
             changed(
                 (
-                    "                if attempt == 3:\n                    raise\n            else:\n                return reply",
+                    "                if attempt == 3:\n                    raise\n            else:\n"
+                    "                return reply",
                     "                pass\n            return reply",
                 )
             ),
@@ -1564,7 +1550,13 @@ WRONG = {
             changed(
                 (
                     "class Assistant:",
-                    "class Mine:\n    def __init__(self):\n        self.kept = {}\n    def load(self, key, last=None):\n        return self.kept.get(key, ([], {}, 0))\n    def append(self, key, messages, version, pad=None):\n        old, old_pad, number = self.load(key)\n        self.kept[key] = (old + messages, pad or old_pad, number + 1)\n\nclass Assistant:",
+                    "class Mine:\n    def __init__(self):\n        self.kept = {}\n"
+                    "    def load(self, key, last=None):\n"
+                    "        return self.kept.get(key, ([], {}, 0))\n"
+                    "    def append(self, key, messages, version, pad=None):\n"
+                    "        old, old_pad, number = self.load(key)\n"
+                    "        self.kept[key] = (old + messages, pad or old_pad, number + 1)\n\n"
+                    "class Assistant:",
                 ),
                 (INIT, INIT + "\n        self.store = Mine()"),
             ),
@@ -1584,7 +1576,8 @@ WRONG = {
             "the goal: Conflict swallowed",
             changed(
                 (
-                    "                if again == 3:\n                    raise\n            else:\n                return\n",
+                    "                if again == 3:\n                    raise\n            else:\n"
+                    "                return\n",
                     "                return\n            else:\n                return\n",
                 )
             ),

@@ -83,11 +83,9 @@ class Worker:
         stored, pad, _ = self.store._now(ids)
         return Wanted(stored, pad, self.window, text, foreign or {}, [each for each in self.earlier if each != pad])
 
-    def turn(
-        self, ids: Conversation, call: str = "`chat`", *, text: str = "", foreign: dict[str, str] | None = None
-    ) -> str:
-        """One turn that nothing disturbs; returns what the user said."""
-        text, reply = text or fact(self.rng), f"Noted: {fact(self.rng)}"
+    def turn(self, ids: Conversation, call: str = "`chat`", foreign: dict[str, str] | None = None) -> tuple[str, str]:
+        """One turn that nothing disturbs; returns what the user and the model have said."""
+        text, reply = fact(self.rng), f"Noted: {fact(self.rng)}"
         wanted = self.wanted(ids, text, foreign)
         early: list[int] = []
 
@@ -97,7 +95,7 @@ class Worker:
 
         outcome = self.call("chat", ids, text, call, *[answer] * 9)
         sent = self.asked(outcome, call)
-        sent_turns.look_at(sent, wanted, call)
+        sent_turns.look_at(sent, wanted, call, self.store._loads)
         common.reply_of(outcome, call, reply)
         if any(early):
             raise Misconception(
@@ -107,7 +105,7 @@ class Worker:
             )
         appended_pair(self.store._appends, text, reply, call)
         pad_untouched(self.store._appends[0][2], wanted.pad, call)
-        return text
+        return text, reply
 
     def asked(self, outcome: Outcome, call: str) -> Sent:
         """The one request of a call, made with what the class was given."""
@@ -127,8 +125,9 @@ class Worker:
         outcome = self.call("set_goal", ids, text, call)
         common.has_run(outcome, call)
         if self.learner.requests:
+            roles = common.roles(self.learner.requests[0].messages)
             raise Misconception(
-                f"""{call} sent {common.count(len(self.learner.requests), "request")}; the rule asks for none.
+                f"""{call} sent {common.count(len(self.learner.requests), "request")} ({roles}); the rule asks for none.
                 To keep a goal, nobody has to ask a model, wait for it or pay for it.
                 Look at what `set_goal` does besides changing the pad."""
             )
@@ -211,7 +210,7 @@ def keeps_apart(learner: Learner, seed: int = SEED) -> None:
     worker = Worker(learner, Shelf(rng), WIDE, rng)
     tenant, person, session = (f"{name}{rng.randrange(100)}" for name in ("acme", "ada", "s"))
     home = (tenant, person, session)
-    near = [(tenant, person, session + "b"), (tenant, person + "b", session), (tenant + "b", person, session)]
+    near = [(tenant, person + "b", session), (tenant, person, session + "b"), (tenant + "b", person, session)]
     foreign: dict[str, str] = {}
     for ids in [home, *near, home]:
         foreign = _speaks(worker, ids, foreign)
@@ -235,8 +234,8 @@ def _placed(rng: random.Random, ids: Conversation, odd: str) -> Conversation:
 def _speaks(worker: Worker, ids: Conversation, foreign: dict[str, str]) -> dict[str, str]:
     """One turn, in which nothing that others have said may be sent; returns who has said what so far."""
     name = _who(ids)
-    said = worker.turn(ids, f"`chat` for {name}", foreign={text: who for text, who in foreign.items() if who != name})
-    return {**foreign, said: name}
+    said = worker.turn(ids, f"`chat` for {name}", {text: who for text, who in foreign.items() if who != name})
+    return {**foreign, **dict.fromkeys(said, name)}
 
 
 def _goals_apart(worker: Worker, home: Conversation, near: list[Conversation], foreign: dict[str, str]) -> None:
@@ -244,7 +243,7 @@ def _goals_apart(worker: Worker, home: Conversation, near: list[Conversation], f
     worker.sets(home, text, f"`set_goal` for {_who(home)}")
     for ids in near:
         others = {said: who for said, who in {**foreign, text: _who(home)}.items() if who != _who(ids)}
-        worker.turn(ids, f"`chat` for {_who(ids)}", foreign=others)
+        worker.turn(ids, f"`chat` for {_who(ids)}", others)
 
 
 def _refuses_what_is_no_id(worker: Worker, home: Conversation) -> None:
@@ -341,6 +340,12 @@ def _refuses_blank(worker: Worker, ids: Conversation) -> None:
         call = f"`chat` of the text {text!r}"
         outcome = worker.call("chat", ids, text, call, *["OK."] * 9)
         raised = outcome.exception
+        if worker.learner.requests and raised is not None and "ValueError" in raised.names:
+            raise Misconception(
+                f"""{call} raised a ValueError, after it had asked the model.
+                The request was paid for, and its reply is thrown away.
+                Look at what `chat` does first."""
+            )
         if worker.learner.requests:
             raise Misconception(
                 f"""{call} sent a request; a text without words is a ValueError, and nothing is sent.
@@ -371,8 +376,10 @@ def _model_fails(worker: Worker, ids: Conversation, failure: Failure, name: str)
     text = fact(worker.rng)
     outcome = worker.call("chat", ids, text, call, *[failure] * 9)
     if worker.store._appends and worker.store._now(ids) != before:
+        added = worker.store._appends[0][0]
+        many = common.count(len(added) if isinstance(added, list) else 1, "message")
         raise Misconception(
-            f"""{call} appended {shorten(repr(worker.store._appends[0][0]), 60)} although the model had not answered.
+            f"""{call} appended {many} although the model had not answered: {shorten(repr(added), 50)}
             A question without an answer would be sent with each later request.
             Look at what your code does before the reply has come, and when the request fails."""
         )
@@ -408,7 +415,7 @@ def _store_fails(worker: Worker, ids: Conversation, method: str, broken: str) ->
     worker.store._broken = {broken: OSError("the disk is full")}
     outcome = worker.call(method, ids, fact(worker.rng), call, *["OK."] * 9)
     worker.store._broken = {}
-    raised, calls = outcome.exception, len(worker.store._appends) if broken == "append" else worker.store._loads
+    raised, calls = outcome.exception, len(worker.store._appends if broken == "append" else worker.store._loads)
     if raised is None:
         raise Misconception(
             f"""{call} returned {shorten(repr(outcome.value), 40)}, as if all were well.
@@ -439,6 +446,7 @@ def remembers_goal(learner: Learner, seed: int = SEED) -> None:
     new = (*ids[:2], "new")
     worker.sets(new, goal(rng), "`set_goal` of a new conversation")
     worker.turn(new, "`chat`, after `set_goal` of a new conversation,")
+    worker.turn(new, "The second `chat` after `set_goal` of a new conversation")
     worker.store._put(ids, story(rng, 5), STEPS)
     worker.turn(ids, "`chat` with a pad in which no goal stands")
     worker.sets(ids, goal(rng))
@@ -495,7 +503,7 @@ def _rival_once(worker: Worker, ids: Conversation) -> None:
             Then the second reply is worth no more than the first.
             Look at where `load` stands: before the loop, or in it."""
         )
-    wanted = Wanted(before, pad, worker.window, text, {}, [STEPS])
+    wanted = Wanted(before, {**STEPS, "goal": wish}, worker.window, text, {}, [STEPS])
     sent_turns.look_at(sent[1], wanted, "The second attempt of `chat`")
     if pad != {**STEPS, "goal": wish}:
         raise Misconception(

@@ -45,8 +45,14 @@ class Wanted:
         return [message for turn in turns[max(0, len(turns) - self.window) :] for message in turn]
 
 
-def look_at(sent: Sent, wanted: Wanted, call: str) -> None:
+def look_at(sent: Sent, wanted: Wanted, call: str, loads: Sequence[Any] = ()) -> None:
     """Look whether a request holds what it must, and nothing else.
+
+    Args:
+        sent: the request.
+        wanted: what it must hold.
+        call: how the turn is named in a message.
+        loads: how many messages the store was asked for, each time; None for all.
 
     Raises:
         Misconception: it does not.
@@ -55,7 +61,7 @@ def look_at(sent: Sent, wanted: Wanted, call: str) -> None:
     _leaks(sent, wanted, call)
     _instructed(sent, call)
     _shows_pad(sent, wanted, call)
-    _dialogue(sent, wanted, call)
+    _dialogue(sent, wanted, call, loads)
 
 
 def _leaks(sent: Sent, wanted: Wanted, call: str) -> None:
@@ -73,6 +79,19 @@ def _instructed(sent: Sent, call: str) -> None:
     seen = common.plain(sent.messages)
     systems = [said for who, said in seen if who == "system"]
     count = sum(said.count(SYSTEM_PROMPT) for said in systems)
+    aside = next(((who, said) for who, said in seen if who != "system" and SYSTEM_PROMPT in said), None)
+    if aside is not None and aside[1] == SYSTEM_PROMPT:
+        raise Misconception(
+            f"""{call} sent `SYSTEM_PROMPT` in a message of the role {shorten(aside[0], 20)!r}.
+            Nobody but your program gives instructions, and `system` is its role.
+            Look at the role of the message that you make."""
+        )
+    if aside is not None:
+        raise Misconception(
+            f"""{call} sent `SYSTEM_PROMPT` within another text: {shorten(repr(aside[1]), 60)}
+            A request is a list of messages; in one text, nobody can tell who has said what.
+            Look at what you give to `create` as `messages`."""
+        )
     if not count:
         raise Misconception(
             f"""{call} sent {common.count(len(systems), "system message")}, and `SYSTEM_PROMPT` is in none.
@@ -153,11 +172,24 @@ def _shows_pad(sent: Sent, wanted: Wanted, call: str) -> None:
             None, True and single quotes are not JSON: a program in another language cannot read that back.
             Look at what makes the text of the pad."""
         )
-    partly = next((each for each in found if set(each) & set(pad)), None)
-    if partly is not None:
-        lacking = ", ".join(sorted(set(pad) - set(partly))) or "nothing, but its values are others"
+    aside = next((message for message in sent.messages if _is_aside(message, pad)), None)
+    if aside is not None and aside is sent.messages[-1]:
         raise Misconception(
-            f"""{call} sent JSON that is not the whole pad; it lacks {shorten(lacking, 60)}.
+            f"""{call} put the pad into the question: {shorten(repr(common.text(aside)), 60)}
+            The user has not said that; and a question that is stored so brings the old pad back with each turn.
+            Look at which message the pad gets into."""
+        )
+    if aside is not None:
+        raise Misconception(
+            f"""{call} sent the pad in a message of the role {shorten(common.role(aside), 20)!r}.
+            The user has not said it, and the model has not said it: your program says it.
+            Look at the role of the message that you make."""
+        )
+    partly = next((each for each in found if each), None)
+    if partly is not None:
+        lacking = ", ".join(sorted(set(pad) - set(partly))) or "no key, and has other values"
+        raise Misconception(
+            f"""{call} sent the JSON {shorten(repr(partly), 50)}, which is not the pad; it lacks {shorten(lacking, 40)}.
             A pad may hold any keys, and what is not shown the model does not know.
             Look at what you give to `json.dumps` or `projection_of`."""
         )
@@ -174,6 +206,11 @@ def _shows_pad(sent: Sent, wanted: Wanted, call: str) -> None:
     )
 
 
+def _is_aside(message: Any, pad: dict[str, Any]) -> bool:
+    """Whether a message shows the pad, and is no system message."""
+    return common.role(message) != "system" and shows(common.text(message), pad)
+
+
 def _readable(text: str, pad: dict[str, Any], call: str) -> None:
     for value in pad.values():
         if isinstance(value, str) and not value.isascii() and json.dumps(value, ensure_ascii=False) not in text:
@@ -184,7 +221,7 @@ def _readable(text: str, pad: dict[str, Any], call: str) -> None:
             )
 
 
-def _dialogue(sent: Sent, wanted: Wanted, call: str) -> None:
+def _dialogue(sent: Sent, wanted: Wanted, call: str, loads: Sequence[Any]) -> None:
     dialogue = [message for message in sent.messages if common.role(message) != "system"]
     seen, text = common.plain(dialogue), wanted.text
     if not any(said == text for _, said in seen):
@@ -213,10 +250,10 @@ def _dialogue(sent: Sent, wanted: Wanted, call: str) -> None:
             A result whose call is missing makes many providers refuse the request.
             Look at what your code makes of the messages that `load` gives."""
         )
-    _wrong_window(before, wanted, call)
+    _wrong_window(before, wanted, call, loads)
 
 
-def _wrong_window(before: list[Any], wanted: Wanted, call: str) -> None:
+def _wrong_window(before: list[Any], wanted: Wanted, call: str, loads: Sequence[Any]) -> None:
     stored, turns = list(wanted.stored), wanted.turns
     asked = f"a window of {common.count(wanted.window, 'turn')}"
     may = f"{common.count(min(wanted.window, len(turns)), 'turn')} may be sent"
@@ -245,6 +282,12 @@ def _wrong_window(before: list[Any], wanted: Wanted, call: str) -> None:
         )
     if before == stored[-len(before) :]:
         sent = len(common.turns(before))
+        if sent < wanted.window and loads and loads[-1] is not None:
+            raise Misconception(
+                f"""{call} asked the store for {loads[-1]} messages, and sent {common.count(sent, "turn")} with {asked}.
+                `last` counts messages, and a turn has one, two, or many: nobody knows before how many a window needs.
+                Look at what you give to `load`."""
+            )
         raise Misconception(
             f"""{call} sent the newest {common.count(sent, "turn")} with {asked}; {len(turns)} are stored.
             A turn is a user message and all that follows it; the new question is in no turn yet.

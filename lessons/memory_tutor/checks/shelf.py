@@ -30,16 +30,16 @@ class Shelf:
         self._kept: dict[Conversation, tuple[list[Any], dict[str, Any], int]] = {}
         self._expected: tuple[Any, ...] = ()
         self._call = ""
-        #: Since `_expect`: messages, version and pad of each append, and how many loads there were.
+        #: Since `_expect`: messages, version and pad of each append, and how many messages each load asked for.
         self._appends: list[tuple[Any, Any, Any]] = []
-        self._loads = 0
+        self._loads: list[Any] = []
         #: What comes first at each of the next appends, if anything; and what each call of a method raises.
         self._rivals: list[Callable[[], None] | None] = []
         self._broken: dict[str, Exception] = {}
 
     def load(self, conversation: Any, last: Any = None) -> tuple[list[Any], dict[str, Any], int]:
         key = self._key(conversation, "load")
-        self._loads += 1
+        self._loads.append(last)
         if "load" in self._broken:
             raise self._broken["load"]
         if last is not None and (not isinstance(last, int) or isinstance(last, bool)):
@@ -74,7 +74,7 @@ class Shelf:
     def _expect(self, call: str, *ids: Any) -> None:
         """Begin a call: these ids alone may be asked for."""
         self._expected, self._call = ids, call
-        self._appends, self._loads = [], 0
+        self._appends, self._loads = [], []
 
     def _now(self, key: Any) -> tuple[list[Any], dict[str, Any], int]:
         """A copy of what is kept."""
