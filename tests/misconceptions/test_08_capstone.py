@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import harness
+import pytest
 from answers import *  # noqa: F403
+
+from memory_tutor.checks import assistants
+from memory_tutor.exercises import CheckFailed
 
 #: Cells of the lesson that answers build on.
 GIVEN = ["given-names"]
@@ -300,22 +305,18 @@ def changed(*replacements: tuple[str, str], source: str = ASSISTANT) -> str:
     return source
 
 
-WAYS = [
-    ("a loop in each method", ASSISTANT),
-    ("one loop for both, the pad in the instruction", RETRYING),
-    ("a dataclass, recursion, a stream, as much loaded as is needed", STREAMING),
-    ("an object for each conversation, made for the call", PARTS),
-    ("a named tuple, the raw response, the functions of earlier lessons", TUPLE),
-]
-EXERCISES = ("keeps_apart", "sends_a_window", "survives_failure", "remembers_goal", "shares_with_workers")
+LOOPS = ("a loop in each method", ASSISTANT)
+RETRIES = ("one loop for both, the pad in the instruction", RETRYING)
+STREAMS = ("a dataclass, recursion, a stream, as much loaded as is needed", STREAMING)
+TALKS = ("an object for each conversation, made for the call", PARTS)
+TUPLES = ("a named tuple, the raw response, the functions of earlier lessons", TUPLE)
 RIGHT = {
-    "keeps_apart": WAYS,
-    "sends_a_window": WAYS,
-    "survives_failure": WAYS,
-    "remembers_goal": WAYS,
-    "shares_with_workers": WAYS,
+    "keeps_apart": [LOOPS, RETRIES, STREAMS, TALKS, TUPLES],
+    "sends_a_window": [LOOPS, RETRIES, STREAMS, TALKS, TUPLES],
+    "survives_failure": [LOOPS, RETRIES, STREAMS, TALKS, TUPLES],
+    "remembers_goal": [LOOPS, RETRIES, STREAMS, TALKS, TUPLES],
+    "shares_with_workers": [LOOPS, RETRIES, STREAMS, TALKS, TUPLES],
 }
-assert tuple(RIGHT) == EXERCISES
 
 LOAD = "history, pad, version = self.store.load(conversation)"
 APPEND = "self.store.append(conversation, [question, answer], version)"
@@ -909,7 +910,7 @@ WRONG = {
                     "                return 'Sorry.'",
                 )
             ),
-            "appended [{'role': 'user'",
+            "appended 2 messages although",
         ),
         (
             "an excuse is returned",
@@ -1345,15 +1346,6 @@ WRONG = {
             ),
             "`chat`, when another worker had set the goal, sent a pad of earlier",
         ),
-        (
-            "read at the first turn",
-            changed(
-                ("class Assistant:", "SEEN = set()\n\nclass Assistant:"),
-                ("            if pad:\n", "            if pad and conversation not in SEEN:\n"),
-                ("return reply", "SEEN.add(conversation)\n                return reply"),
-            ),
-            "the second of the three things",
-        ),
         ("no method", changed(("def set_goal(", "def goal(")), "has no method `set_goal`"),
         ("async", changed(("    def set_goal(", "    async def set_goal(")), "returned a coroutine"),
     ],
@@ -1641,3 +1633,17 @@ WRONG = {
         ),
     ],
 }
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("name", RIGHT)
+def test_another_seed_makes_other_talks_and_the_same_verdicts(name: str, seed: int) -> None:
+    """A grader may take talks that no learner has met: right is right then, too, and wrong is not."""
+    check = getattr(assistants, name)
+    for _, code in RIGHT[name]:
+        with harness.kernel("08_capstone", code) as learner:
+            check(learner, seed=seed)
+    for label, code, _ in WRONG[name][seed::7]:
+        with harness.kernel("08_capstone", code) as learner, pytest.raises(CheckFailed):
+            check(learner, seed=seed)
+            pytest.fail(label)
