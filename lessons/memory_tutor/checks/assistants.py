@@ -494,7 +494,7 @@ def _rival_once(worker: Worker, ids: Conversation) -> None:
     worker.store._rivals = [lambda: worker.store._add(ids, user(asked), assistant(answered), goal=wish)]
     outcome = worker.call("chat", ids, text, call, "The first reply.", "The second reply.", *["One more reply."] * 8)
     stored, pad, _ = worker.store._now(ids)
-    sent = _attempts_made(worker, outcome, call, stored)
+    sent = _attempts_made(worker, outcome, call, stored, text)
     before = stored[:-2]
     said = [common.text(message) for message in sent[1].messages]
     if not {asked, answered} <= set(said):
@@ -514,7 +514,7 @@ def _rival_once(worker: Worker, ids: Conversation) -> None:
     common.reply_of(outcome, call, "The second reply.")
 
 
-def _attempts_made(worker: Worker, outcome: Outcome, call: str, stored: list[Any]) -> list[Sent]:
+def _attempts_made(worker: Worker, outcome: Outcome, call: str, stored: list[Any], text: str) -> list[Sent]:
     """The requests of a turn with one rival: two of them, and the second one's reply is stored."""
     raised, sent, store = outcome.exception, worker.learner.requests, worker.store
     if raised is not None and "Conflict" in raised.names and len(sent) < 2 and len(store._appends) < 2:
@@ -549,7 +549,7 @@ def _attempts_made(worker: Worker, outcome: Outcome, call: str, stored: list[Any
             Look at when your loop ends."""
         )
     added = store._appends[-1][0]
-    pair = [("user", common.text(sent[0].messages[-1])), ("assistant", "The second reply.")]
+    pair = [("user", text), ("assistant", "The second reply.")]
     if not isinstance(added, list) or common.plain(added) != pair or common.plain(stored[-2:]) != pair:
         raise Misconception(
             f"""{call} appended {shorten(repr(added), 80)} the second time.

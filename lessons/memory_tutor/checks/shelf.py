@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -83,7 +84,7 @@ class Shelf:
     def _put(self, key: Conversation, messages: Sequence[Any], pad: Any) -> int:
         # A version says nothing of what comes after it, and none comes twice.
         version = self._rng.randrange(1, 2**40)
-        self._kept[key] = (list(messages), pad if isinstance(pad, dict) else {}, version)
+        self._kept[key] = (list(messages), pad if _is_pad(pad) else {}, version)
         return version
 
     def _add(self, key: Conversation, *messages: Any, **pad: Any) -> None:
@@ -107,6 +108,15 @@ class Shelf:
             if not each:
                 raise ValueError(f"an id must not be empty ({name})")
         return given
+
+
+def _is_pad(pad: Any) -> bool:
+    """Whether something is a dict that JSON can write; the check says elsewhere what else was given."""
+    try:
+        json.dumps(pad)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(pad, dict)
 
 
 def _same(given: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
