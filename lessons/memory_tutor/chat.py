@@ -89,7 +89,7 @@ class Chat:
             sent = self.tutor.transcript
             self.write(repr(sent[-1]) if len(sent) else "Nothing has been sent yet.")
         elif command == "/goal" and not rest.strip():
-            self.write("Write the goal behind the command: /goal Plan a walk")
+            self.write(f"Write the goal behind the command: /goal {sample.GOAL}")
         elif command == "/goal" and self.offline and line not in self.script[:1]:
             self.write(self._only_recorded())  # with another goal, no later line would be recorded
         elif command == "/goal":

@@ -146,6 +146,9 @@ class Tutor:
         from memory_tutor import stores
         from memory_tutor.stores import servers
 
+        if self._silent:  # a process that is checked may be killed, and would leave its servers behind
+            print("Servers are left out where answers are checked.")
+            return
         for engine in engines:
             try:
                 extras.need(engine)

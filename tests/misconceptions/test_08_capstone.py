@@ -380,6 +380,34 @@ WRONG = {
             "sent 'Noted: ",
         ),
         (
+            "replies kept by their question",
+            changed(
+                (INIT, INIT + "\n        self.replies = {}"),
+                (IDS, f"if text in self.replies:\n            return self.replies[text]\n        {IDS}"),
+                ("return reply", "self.replies[text] = reply\n                return reply"),
+            ),
+            "returned, and no request was sent",
+        ),
+        (
+            "replies kept by their question, for the first attempt",
+            changed(
+                (INIT, INIT + "\n        self.replies = {}"),
+                (ASK, f"kept = self.replies.get(text) if attempt == 1 else None\n            {ASK}"),
+                ('response.choices[0].message.content or ""', 'kept or response.choices[0].message.content or ""'),
+                ("return reply", "self.replies[text] = reply\n                return reply"),
+            ),
+            "the model had said 'Noted: ",
+        ),
+        (
+            "all users in the instruction",
+            changed(
+                (INIT, INIT + "\n        self.users = []"),
+                (IDS, f"self.users.append(user)\n        {IDS}"),
+                ('"content": SYSTEM_PROMPT}', '"content": SYSTEM_PROMPT + f" Users: {self.users}"}'),
+            ),
+            "sent 'ada",
+        ),
+        (
             "a shared default",
             changed(
                 (

@@ -34,6 +34,11 @@ def find_exercise(name: str) -> Exercise:
     """
     known = {key: exercise for each in lessons() for key, exercise in each.exercises.items()}
     if not isinstance(name, str) or name not in known:
+        sides = [key for key, exercise in known.items() if exercise.answer == name]
+        if sides:
+            raise course.CourseError(
+                f"{name} is checked from {len(sides)} sides: {', '.join(sides)}. Name one of them."
+            )
         raise course.unknown("exercise", name, known)
     return known[name]
 

@@ -237,7 +237,7 @@ def _opaque(value: Opaque, call: str) -> str:
     if value.type_name in REPLY_TYPES:
         return f"""{call} returned a {value.type_name}, an object of the SDK; the rule asks for a str.
             The text is one field deep inside: the caller would have to know the SDK to find it.
-            Look at how section 1 gets from `response` to the text that it prints."""
+            Look at how lesson 1, section 1, gets from `response` to the text that it prints."""
     return f"""{call} returned a {value.type_name}; the rule asks for plain data.
         Look at what the last line returns."""
 
