@@ -308,10 +308,21 @@ def test_each_append_counts_the_lifetime_anew(open_store: OpenStore, conversatio
     assert lasting.load(conversation) == ([HI, HELLO], {}, version)
 
 
-@pytest.mark.parametrize("lifetime", [0, -1, -0.5])
-def test_a_lifetime_is_positive(place: Any, lifetime: float) -> None:
+@pytest.mark.parametrize("lifetime", [0, -1, -0.5, float("inf"), float("nan"), 1e18])
+def test_a_lifetime_is_positive_and_ends(place: Any, lifetime: float) -> None:
     with pytest.raises(ValueError, match="a lifetime is a number of seconds above 0"):
         stores.open(place.address, lifetime=lifetime)
+
+
+@pytest.mark.parametrize("lifetime", [True, "5", [5]])
+def test_a_lifetime_is_a_number(place: Any, lifetime: Any) -> None:
+    with pytest.raises(TypeError, match="a lifetime is a number of seconds"):
+        stores.open(place.address, lifetime=lifetime)
+
+
+def test_a_lifetime_of_a_thousand_years_will_do(open_store: OpenStore, conversation: Conversation) -> None:
+    version = open_store(lifetime=1000 * 365 * 24 * 3600).append(conversation, [HI], 0)
+    assert open_store().load(conversation) == ([HI], {}, version)
 
 
 # -- failures ---------------------------------------------------------------------------------------------
@@ -327,6 +338,44 @@ def test_what_is_no_json_is_refused_and_the_store_goes_on(store: Store, conversa
         assert store.load(conversation) == ([HI], {"goal": "g"}, version)
     version = store.append(conversation, [HELLO], version)
     assert store.load(conversation) == ([HI, HELLO], {"goal": "g"}, version)
+
+
+@pytest.mark.parametrize(
+    ("messages", "pad"),
+    [
+        ("abc", None),
+        (HELLO, None),
+        (b"ab", None),
+        (7, None),
+        ([None], None),
+        ([HELLO, "x"], None),
+        *(([], pad) for pad in ([1], "x", 3, 0, False, [], "", (1,))),
+    ],
+)
+def test_messages_and_pads_are_dicts(store: Store, conversation: Conversation, messages: Any, pad: Any) -> None:
+    version = store.append(conversation, [HI], 0, {"goal": "g"})
+    with pytest.raises(TypeError):
+        store.append(conversation, messages, version, pad)
+    assert store.load(conversation) == ([HI], {"goal": "g"}, version)
+
+
+def test_messages_may_come_in_any_iterable(store: Store, conversation: Conversation) -> None:
+    messages: Any = (each for each in (HI, HELLO))
+    version = store.append(conversation, messages, 0)
+    assert store.load(conversation) == ([HI, HELLO], {}, version)
+
+
+@pytest.mark.parametrize("last", [1.5, True, "1", float("nan")])
+def test_last_is_a_whole_number(store: Store, conversation: Conversation, last: Any) -> None:
+    with pytest.raises(TypeError, match="last counts messages"):
+        store.load(conversation, last=last)
+
+
+@pytest.mark.parametrize("version", [False, 0.0, "0", None])
+def test_only_a_version_fits(store: Store, conversation: Conversation, version: Any) -> None:
+    with pytest.raises(Conflict):
+        store.append(conversation, [HI], version)
+    assert store.load(conversation) == ([], {}, 0)
 
 
 def test_what_was_given_and_what_was_loaded_are_the_callers_own(store: Store, conversation: Conversation) -> None:

@@ -267,6 +267,12 @@ def test_an_address_with_a_fault_is_refused_without_the_password(address: str, c
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("address", ["json", "json:", "sqlite", "sqlite:", "sqlite::memory:", "redis:", "mongodb"])
+def test_an_address_says_where(address: str) -> None:
+    with pytest.raises(StoreError):
+        stores.open(address)
+
+
 @pytest.mark.parametrize("address", ["", "no-scheme", "mysql://host/db", "/tmp/chat.db", "C:\\chat.db"])
 def test_an_address_of_no_engine_is_told_which_there_are(address: str) -> None:
     with pytest.raises(StoreError, match=r"sqlite.*redis.*mongodb"):

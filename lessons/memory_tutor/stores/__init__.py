@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from memory_tutor.errors import TutorError
+from memory_tutor.stores.keys import checked_lifetime
 
 #: (tenant, user, session): three texts, none of them empty.
 Conversation = tuple[str, str, str]
@@ -86,7 +87,7 @@ class Store(Protocol):
         Raises:
             Conflict: somebody else has written since; nothing was added.
             StoreDown: the server does not answer, or did not say whether it has written; load to see.
-            TypeError, ValueError: a message or the pad is no JSON; nothing was added.
+            TypeError, ValueError: a message or the pad is no dict, or no JSON; nothing was added.
         """
 
     def delete(self, conversation: Conversation) -> bool:
@@ -112,10 +113,12 @@ def open(address: str, *, lifetime: float | None = None, conflict: type[Exceptio
 
     Raises:
         StoreError: an address that no engine knows, or an engine whose client is not installed.
+        TypeError, ValueError: the lifetime is no number of seconds.
     """
-    if lifetime is not None and lifetime <= 0:
-        raise ValueError(f"a lifetime is a number of seconds above 0, not {lifetime!r}")
-    scheme = address.partition(":")[0]
+    lifetime = checked_lifetime(lifetime)
+    scheme, _, place = address.partition(":")
+    if scheme in ENGINES and not place:
+        raise StoreError(f"The address {address!r} does not say where: after the colon comes a folder, file or server.")
     if scheme not in ENGINES:
         known = ", ".join(ENGINES)
         raise StoreError(f"No store is known for an address that begins with {scheme!r}. It may begin with: {known}.")

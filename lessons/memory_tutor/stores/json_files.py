@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from memory_tutor.stores import Conversation, Message, StoreDamaged, StoreDown, StoreError
-from memory_tutor.stores.keys import as_json, checked, checked_last, conversation_ids, hashed, new_version
+from memory_tutor.stores.keys import as_json, checked, checked_last, checked_turn, conversation_ids, hashed, new_version
 
 #: Seconds to wait for a lock.
 PATIENCE = 30.0
@@ -56,7 +56,7 @@ class JsonStore:
         self, conversation: Conversation, messages: list[Message], version: int, pad: dict[str, Any] | None = None
     ) -> int:
         ids, new = conversation_ids(conversation), new_version()
-        messages = list(messages)
+        messages, pad = checked_turn(messages, pad)
         as_json([messages, pad])
         with self._locked(*ids[:2]):
             file = self._file(*ids)

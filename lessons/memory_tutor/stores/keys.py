@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -62,14 +63,53 @@ def as_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False)
 
 
+def checked_turn(messages: object, pad: object) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """What is to be appended, if it is messages, and a pad or None.
+
+    Raises:
+        TypeError: a message or the pad is no dict; what holds the messages may be any iterable.
+    """
+    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+        raise TypeError(f"messages must be a list of dicts, not a {type(messages).__name__}")
+    rows = list(messages)
+    for each in rows:
+        if not isinstance(each, dict):
+            raise TypeError(f"a message must be a dict, not a {type(each).__name__}")
+    if pad is not None and not isinstance(pad, dict):
+        raise TypeError(f"a pad must be a dict, not a {type(pad).__name__}")
+    return rows, pad
+
+
+#: A thousand years, in seconds: every engine has dates for that.
+LONGEST = 1000 * 365 * 24 * 3600
+
+
+def checked_lifetime(lifetime: object) -> float | None:
+    """Seconds after which a conversation expires, or None.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is not above 0, or beyond what dates can say.
+    """
+    if lifetime is None:
+        return None
+    if isinstance(lifetime, bool) or not isinstance(lifetime, int | float):
+        raise TypeError(f"a lifetime is a number of seconds, not a {type(lifetime).__name__}")
+    if not 0 < lifetime <= LONGEST:
+        raise ValueError(f"a lifetime is a number of seconds above 0, and at most {LONGEST}, not {lifetime!r}")
+    return float(lifetime)
+
+
 #: More messages than any conversation has, and a number that every engine takes.
 ALL = 2**31 - 1
 
 
 def checked_last(last: int | None) -> int | None:
-    """How many messages are asked for, at most `ALL`; ValueError for a negative number."""
+    """How many messages are asked for, at most `ALL`; TypeError or ValueError for what is no count."""
     if last is None:
         return None
+    if type(last) is not int:
+        raise TypeError(f"last counts messages: an int or None, not a {type(last).__name__}")
     if last < 0:
         raise ValueError(f"last counts messages: 0 or more, not {last}")
     return min(last, ALL)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -22,11 +21,13 @@ from memory_tutor.stores.keys import (
     as_json,
     checked,
     checked_last,
+    checked_turn,
     conversation_ids,
     hashed,
     known_version,
     new_version,
 )
+from memory_tutor.stores.locks import Lock
 
 extras.need("mongo")
 import pymongo  # noqa: E402
@@ -61,7 +62,7 @@ class MongoStore:
         self._address = address
         self._lifetime = lifetime
         self._conflict = conflict
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._client: pymongo.MongoClient[dict[str, Any]] | None = None
         self._process = 0
 
@@ -106,6 +107,7 @@ class MongoStore:
     ) -> int:
         ids, new = conversation_ids(conversation), new_version()
         key, owner = hashed(*ids), hashed(*ids[:2])
+        messages, pad = checked_turn(messages, pad)
         rows = [as_json(message) for message in messages]
         size = sum(map(len, rows))
         values: dict[str, Any] = {"version": new, "expires": self._expires()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -19,11 +18,13 @@ from memory_tutor.stores.keys import (
     as_json,
     checked,
     checked_last,
+    checked_turn,
     conversation_ids,
     hashed,
     known_version,
     new_version,
 )
+from memory_tutor.stores.locks import Lock
 
 extras.need("postgres")
 import psycopg  # noqa: E402
@@ -85,7 +86,7 @@ class PostgresStore:
         self._address = address
         self._lifetime = lifetime
         self._conflict = conflict
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._connection: psycopg.Connection[Any] | None = None
         self._process = 0
 
@@ -110,6 +111,7 @@ class PostgresStore:
     ) -> int:
         ids = conversation_ids(conversation)
         key, new = hashed(*ids), new_version()
+        messages, pad = checked_turn(messages, pad)
         rows = [as_json(message) for message in messages]
         values = {
             "key": key,

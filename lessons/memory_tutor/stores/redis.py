@@ -17,6 +17,7 @@ from memory_tutor.stores.keys import (
     as_json,
     checked,
     checked_last,
+    checked_turn,
     conversation_ids,
     hashed,
     known_version,
@@ -123,6 +124,7 @@ class RedisStore:
         self, conversation: Conversation, messages: list[Message], version: int, pad: dict[str, Any] | None = None
     ) -> int:
         keys, new = _keys(*conversation_ids(conversation)), new_version()
+        messages, pad = checked_turn(messages, pad)
         rows = [as_json(message) for message in messages]
         values = [version, new, "" if pad is None else as_json(pad), self._lifetime, *rows]
         if not known_version(version) or not self._run(self._append, keys, values, writes=True):

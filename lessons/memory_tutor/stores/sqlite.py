@@ -12,7 +12,7 @@ from typing import Any
 from memory_tutor import checks
 from memory_tutor.solutions import NoSolution, reference
 from memory_tutor.stores import Conversation, Message, Store, StoreDamaged, StoreDown, StoreError
-from memory_tutor.stores.keys import as_json, checked, checked_last, conversation_ids
+from memory_tutor.stores.keys import as_json, checked, checked_last, checked_turn, conversation_ids, known_version
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS expiry (
@@ -37,6 +37,8 @@ ONES = f"{USERS} AND session = ?"
 
 def open(address: str, *, lifetime: float | None, conflict: type[Exception]) -> Store:
     """See `stores.open`."""
+    if ":memory:" in address:
+        raise StoreError("SQLite's :memory: keeps nothing from one call to the next. Name a file.")
     try:
         lessons_own = reference(checks.find_answer("SqliteStore"), {"Conflict": conflict})
     except NoSolution:
@@ -46,9 +48,9 @@ def open(address: str, *, lifetime: float | None, conflict: type[Exception]) -> 
     # The lesson's class opens its file by the function that the lesson gives.
     given = lessons_own.load.__globals__
     given["connect"] = _with_expiry(given["connect"], lifetime)
-    made: Store = type("SqliteStore", (_WithExpiry, lessons_own), {"_connect": staticmethod(given["connect"])})(
-        address.partition(":")[2]
-    )
+    made: Store = type(
+        "SqliteStore", (_WithExpiry, lessons_own), {"_connect": staticmethod(given["connect"]), "_conflict": conflict}
+    )(address.partition(":")[2])
     return made
 
 
@@ -75,6 +77,7 @@ class _WithExpiry:
 
     path: str
     _connect: Callable[[str], sqlite3.Connection]
+    _conflict: type[Exception]
 
     def load(self, conversation: Conversation, last: int | None = None) -> tuple[list[Message], dict[str, Any], int]:
         ids, last = _bindable(conversation_ids(conversation)), checked_last(last)
@@ -87,9 +90,12 @@ class _WithExpiry:
     def append(
         self, conversation: Conversation, messages: list[Message], version: int, pad: dict[str, Any] | None = None
     ) -> int:
-        ids, messages = _bindable(conversation_ids(conversation)), list(messages)
+        ids = _bindable(conversation_ids(conversation))
+        messages, pad = checked_turn(messages, pad)
         as_json([messages, pad])
         with _told(self.path):
+            if not known_version(version):
+                raise self._conflict(f"version {version!r} was loaded, and it is none of this store's")
             if self._expired(ids):
                 self.delete(conversation)
             new: int = super().append(ids, messages, version, pad)  # type: ignore[misc]
