@@ -334,6 +334,15 @@ def chat_ids(expression: str) -> str:
     return changed((IDS, f"conversation = {expression}"))
 
 
+#: To an API, None and "" are the same content.
+RIGHT["sends_a_window"].append(
+    (
+        "no content that is None",
+        changed((MESSAGES, "known = [{**each, 'content': each['content'] or ''} for each in self.newest(history)]\n"
+                 "            messages = [*front, *known, question]")),
+    )
+)  # fmt: skip
+
 WRONG = {
     "keeps_apart": [
         ("joined by a colon", chat_ids('f"{tenant}:{user}:{session}"'), "one text. A conversation is"),

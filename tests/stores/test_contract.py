@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+import places
 import pytest
 
 from memory_tutor import stores
@@ -398,6 +401,18 @@ def test_a_store_that_was_closed_opens_itself_again(store: Store, conversation: 
     store.close()
     assert store.load(conversation) == ([HI], {}, version)
     store.append(conversation, [HELLO], version)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("engine", [each for each in places.ENGINES if each not in ("json", "sqlite", "redis")])
+def test_a_fork_does_not_wait_for_a_thread_of_its_parent(store: Any, conversation: Conversation) -> None:
+    store.append(conversation, [HI], 0)
+    with store._lock:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            os._exit(0 if store.load(conversation)[0] == [HI] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_threads_may_share_a_store(store: Store, conversation: Conversation) -> None:
