@@ -602,6 +602,27 @@ def test_failures_behind_a_handle(learner: Learner) -> None:
         _ = learner.call("make_counter").handle
 
 
+def test_a_global_object_is_found_and_may_be_passed(learner: Learner) -> None:
+    client = learner.find("client")
+    assert client.same(learner.find("client"))
+    copy = client.call("with_options", default_query={"by": "the check"}, keep=True).handle
+    assert not copy.same(client)
+    learner.script("Found.")
+    chat = copy.call("chat", keep=True)
+    assert chat.exception is not None, "a part of an object is no method"
+    assert learner.find("STORE").value == {}
+    with pytest.raises(NotAttempted, match="`nowhere` is not defined yet"):
+        learner.find("nowhere")
+
+
+def test_a_restarted_notebook_has_the_same_client_and_other_globals(learner: Learner) -> None:
+    fresh = learner.fresh(["remember"])
+    assert fresh.find("client").same(learner.find("client"))
+    assert not fresh.find("STORE").same(learner.find("STORE"))
+    with pytest.raises(NotAttempted):
+        fresh.find("make_counter")
+
+
 # -- callbacks ---------------------------------------------------------------------------------------
 
 

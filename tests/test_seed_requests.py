@@ -11,7 +11,7 @@ from openai import OpenAI
 import memory_tutor
 
 #: The model that an example asks for, its instruction, what the user says in turn, and what the last reply
-#: holds. LangChain's examples apart, these are all conversations that the texts' code has.
+#: holds. The talk by LangChain aside, these are all conversations that the texts' code has.
 TALKS = [
     ("gpt-4o-mini", None, ["My name is Ada. Reply in one short sentence."], "Ada"),
     ("gpt-4o-mini", None, ["What is my name?"], ""),
@@ -31,6 +31,17 @@ TALKS = [
 ]
 #: The scratchpad that is shown to the model after the last of them, behind its instruction.
 PAD = {"goal": "Plan a 3-item grocery list", "steps_done": ["suggested_items"]}
+
+
+#: What the text's ConversationChain makes of a talk: one user message.
+CHAIN = """The following is a friendly conversation between a human and an AI. The AI is talkative and provides lots \
+of specific details from its context. If the AI does not know the answer to a question, it truthfully says it does not \
+know.
+
+Current conversation:
+{history}
+Human: {text}
+AI:"""
 
 
 def message(role: str, content: str) -> Any:
@@ -57,3 +68,14 @@ def test_all_of_it_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     projection = f"Current scratchpad (authoritative JSON):\n{json.dumps(PAD, ensure_ascii=False)}"
     assert send("gpt-4o-mini", [history[0], message("system", projection), *history[1:]])
+
+
+def test_the_talk_by_langchain_is_recorded_as_langchain_sends_it() -> None:
+    memory_tutor.start()  # all recordings
+    client, history, reply = OpenAI(), "", ""
+    for text in ["My name is Sam", "What's my name?"]:
+        messages: list[Any] = [message("user", CHAIN.format(history=history, text=text))]
+        response = client.chat.completions.create(model="gpt-4o", messages=messages, stream=False)
+        reply = response.choices[0].message.content or ""
+        history = "\n".join(filter(None, [history, f"Human: {text}", f"AI: {reply}"]))
+    assert reply == "Your name is Sam."

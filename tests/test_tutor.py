@@ -200,6 +200,34 @@ def test_a_reference_brings_what_its_lesson_gives_unless_the_notebook_has_it(
     assert solutions.reference(second, {"model": "m", "Conflict": OSError})()[1] is OSError
 
 
+def test_a_store_is_new_each_time_and_needs_nothing(tutor: Any) -> None:
+    class Conflict(Exception):
+        pass
+
+    ada, turn = ("acme", "ada", "s1"), [{"role": "user", "content": "Zoë"}]
+    one, two = tutor.store(conflict=Conflict), tutor.store(conflict=Conflict)
+    one.append(ada, turn, 0, pad={"goal": "Rest"})
+    assert one.load(ada)[:2] == (turn, {"goal": "Rest"}) and two.load(ada) == ([], {}, 0)
+    with pytest.raises(Conflict):
+        one.append(ada, turn, 0)
+
+
+def test_an_answer_to_several_exercises_is_yours_once_all_have_passed(
+    tutor: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from memory_tutor import checks
+    from memory_tutor.exercises import Result
+
+    names = {"client": None, "model": "m", "Assistant": "mine"}
+    monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
+    for exercise in checks.lesson("08_capstone").answered_by("Assistant"):
+        assert tutor.answer("Assistant") != "mine"
+        assert "not yours" in capsys.readouterr().out
+        tutor._progress.record_check(Result(exercise.name, "passed", 3, 3, "3 of 3 points"))
+    assert tutor.answer("Assistant") == "mine"
+    assert capsys.readouterr().out == "Assistant is yours.\n"
+
+
 def test_a_prediction_is_kept_and_never_in_the_way(tutor: Any, capsys: Any) -> None:
     tutor.predict("second_call")
     tutor.predict("second_call", "z")

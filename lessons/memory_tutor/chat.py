@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ from memory_tutor.workspace import notebook, read_notebook
 LESSON = "08_capstone"
 #: Where live talks are kept, in the learner's folder.
 KEPT_IN = "chat.db"
+
+#: How to say other things than the recorded ones.
+LIVE = "To say what you like: memory-tutor chat --mode live, with a key or a model on this machine."
 
 HELP = """\
   /goal TEXT   set the goal, which goes into the pad
@@ -47,7 +51,8 @@ class Chat:
         ids: tenant, user and session.
         read: asks for a line; raises EOFError when there are no more.
         write: shows a text.
-        script: lines that an empty line stands for, one after the other: those that are recorded.
+        offline: whether nothing but a recorded talk is answered.
+        script: its lines, of which an empty line stands for the next.
     """
 
     assistant: Any
@@ -55,6 +60,7 @@ class Chat:
     ids: tuple[str, str, str]
     read: Callable[[str], str]
     write: Callable[[str], None]
+    offline: bool = False
     script: list[str] = field(default_factory=list)
 
     def run(self) -> None:
@@ -68,6 +74,8 @@ class Chat:
             if not line and self.script:
                 line = self.script[0]
                 self.write(f"you> {line}")
+            elif not line and self.offline:
+                self.write(f"The recorded talk is over; /quit ends. {LIVE}")
             if line in ("/quit", "/exit"):
                 return
             if line:
@@ -80,6 +88,10 @@ class Chat:
         elif command == "/sent":
             sent = self.tutor.transcript
             self.write(repr(sent[-1]) if len(sent) else "Nothing has been sent yet.")
+        elif command == "/goal" and not rest.strip():
+            self.write("Write the goal behind the command: /goal Plan a walk")
+        elif command == "/goal" and self.offline and line not in self.script[:1]:
+            self.write(self._only_recorded())  # with another goal, no later line would be recorded
         elif command == "/goal":
             if self._try(lambda: self.assistant.set_goal(*self.ids, rest.strip()), line):
                 self.write("     The goal is kept.")
@@ -94,6 +106,8 @@ class Chat:
         """Whether a turn has succeeded; else the reason is shown, and the talk can go on."""
         try:
             turn()
+        except KeyboardInterrupt:
+            self.write("Stopped. This message was not answered.")
         except replay.NotRecorded as error:
             self.write(self._not_recorded(line, error))
         except (TutorError, openai.OpenAIError) as error:
@@ -107,16 +121,16 @@ class Chat:
         return False
 
     def _not_recorded(self, line: str, error: replay.NotRecorded) -> str:
-        if self.script and line == self.script[0]:
+        if line in self.script[:1]:
             return (
                 f"{error.message}\n"
                 "The course's own Assistant sends the request that is recorded: memory-tutor chat --reference"
             )
-        following = f'The next line that is recorded: "{self.script[0]}" (press Enter). ' if self.script else ""
-        return (
-            f"Offline, only the recorded talk is answered. {following}\n"
-            "To say what you like: memory-tutor chat --mode live, with a key or a model on this machine."
-        )
+        return self._only_recorded()
+
+    def _only_recorded(self) -> str:
+        following = f'The next line that is recorded: "{self.script[0]}" (press Enter).\n' if self.script else ""
+        return f"Offline, only the recorded talk is answered. {following}{LIVE}"
 
 
 def _where(error: Exception) -> str:
@@ -182,23 +196,25 @@ def opened(
         given = {"client": client, "model": tutor.model, "tutor": tutor}
         if cells is None:
             made = _course_own(given)
-            yours = "" if course_own else " Yours, of lesson 8, is not finished yet."
+            yours = "" if course_own or folder is None else " Yours, of lesson 8, is not finished yet."
             write(f"You talk to the course's own Assistant.{yours}")
         else:
-            made = rerun(cells, ["Assistant", "Conflict"], given)
+            with redirect_stdout(io.StringIO()):  # what the cells print, they have printed in the notebook
+                made = rerun(cells, ["Assistant", "Conflict"], given)
             write(f"You talk to your Assistant, as saved in {LESSON}.ipynb.")
         if not callable(made.get("Assistant")):
             raise ChatError(f"The cell with Assistant in {LESSON}.ipynb does not run. Run it in JupyterLab to see why.")
-        place = folder if folder is not None and mode != "replay" else _temporary(stack)
-        store = _store(place, made.get("Conflict", stores.Conflict))
-        stack.callback(store.close)
-        if mode == "replay":
-            write("Offline, one talk is recorded. Press Enter for its next line, /help for commands.")
-        else:
-            write(f"The talk is kept in {place / KEPT_IN}. /help shows the commands.")
-        assistant = made["Assistant"](store, client, tutor.model, sample.WINDOW)
+        offline = mode == "replay"
+        store, told = _store(stack, None if offline else folder, made.get("Conflict"))
+        if offline:
+            told = "One talk is recorded. Press Enter for its next line, /help for commands."
+        write(told)
+        try:
+            assistant = made["Assistant"](store, client, tutor.model, sample.WINDOW)
+        except Exception as error:
+            raise ChatError(_where(error)) from None
         ids = (sample.TENANT, sample.USER, session or sample.SESSION)
-        yield Chat(assistant, tutor, ids, read, write, list(sample.LINES) if mode == "replay" else [])
+        yield Chat(assistant, tutor, ids, read, write, offline, list(sample.LINES) if offline else [])
 
 
 def _course_own(given: dict[str, Any]) -> dict[str, Any]:
@@ -212,11 +228,20 @@ def _course_own(given: dict[str, Any]) -> dict[str, Any]:
         ) from None
 
 
-def _temporary(stack: ExitStack) -> Path:
-    return Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-
-
-def _store(place: Path, conflict: type[Exception]) -> stores.Store:
-    with suppress(stores.StoreError):
-        return stores.open(f"sqlite:{place / KEPT_IN}", conflict=conflict)
-    return stores.open(f"json:{place / 'chat'}", conflict=conflict)  # a class's installation has no SqliteStore
+def _store(stack: ExitStack, folder: Path | None, conflict: object) -> tuple[stores.Store, str]:
+    """The store of a talk, and a line that says where it is: in the learner's folder, or gone with the talk."""
+    known = conflict if isinstance(conflict, type) and issubclass(conflict, Exception) else stores.Conflict
+    if folder is None:
+        temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        store = stores.open(f"json:{stack.enter_context(temporary)}", conflict=known)
+        told = "The talk is not kept: there is no folder of lessons here. /help shows the commands."
+    else:
+        place = folder / KEPT_IN
+        try:
+            store = stores.open(f"sqlite:{place}", conflict=known)
+        except stores.StoreError:  # a class's installation has no SqliteStore
+            place = folder / "chat"
+            store = stores.open(f"json:{place}", conflict=known)
+        told = f"The talk is kept in {place}. /help shows the commands."
+    stack.callback(store.close)
+    return store, told

@@ -313,6 +313,22 @@ class Learner:
         """
         return self._call(name, None, args, kwargs, keep=keep, seconds=seconds)
 
+    def find(self, name: str) -> Handle:
+        """A global object of the learner's, such as the notebook's `client`, to be handed to a call.
+
+        Raises:
+            NotAttempted: there is no such name.
+        """
+        self._transport.ready()
+        generation = self._transport.generation
+        report = self._exchange({"op": "find", "name": name, "space": self._find_space(), "seconds": SECONDS})
+        if "missing" in report:
+            raise NotAttempted(str(report["missing"]))
+        try:
+            return Handle(self, int(report["handle"]), generation, name)
+        except UNREADABLE as error:
+            raise NotGradable(NONSENSE) from error
+
     def callback(self, thing: Any) -> Callback:
         """An argument that the check serves: a function, or an object with its public methods.
 

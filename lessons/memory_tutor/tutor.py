@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -84,6 +85,7 @@ class Tutor:
         self.model = model
         self._tape = tape
         self._silent = "MEMORY_TUTOR_LEARNER" in os.environ
+        self._folders: list[tempfile.TemporaryDirectory[str]] = []
         self._progress = Progress(None if self._silent else find_folder())
         if lesson and not self._silent:
             self._progress.record_lesson_opened(lesson)
@@ -151,15 +153,29 @@ class Tutor:
             except (extras.MissingExtra, stores.StoreError) as left_out:
                 print("\n".join(wrapped(left_out.message)))
 
+    def store(self, *, conflict: type[Exception]) -> Store:
+        """A new, empty store like lesson 6's `SqliteStore`; it ends with this kernel, and needs no installation.
+
+        Args:
+            conflict: the exception that says that a version is out of date.
+        """
+        from memory_tutor import stores
+
+        # On Windows a file that is still open cannot be removed.
+        folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
+        self._folders.append(folder)
+        return stores.open(f"json:{folder.name}", conflict=conflict)
+
     def answer(self, name: str) -> Any:
-        """Your answer to an exercise once its check has passed, else the course's own.
+        """Your answer to an exercise once all its checks have passed, else the course's own.
 
         Args:
             name: of a function or class that an exercise of any lesson asks for.
         """
-        best = self._progress.best(checks.find_answer(name).name)
+        asked = checks.lesson(checks.find_answer(name).lesson).answered_by(name)
+        best = [self._progress.best(exercise.name) for exercise in asked]
         yours = _notebook_globals().get(name)
-        if yours is None or best is None or not best.passed:
+        if yours is None or not all(result is not None and result.passed for result in best):
             return self.reference(name)
         print(f"{name} is yours.")
         return yours

@@ -7,6 +7,7 @@ expected value: a message says what to call, the report says what that did.
 A message to the worker is a dict with "op" and "seconds":
 
 - call: "name" of a function in "space", or of a method of "handle"; "args", "kwargs", "keep"
+- find: keeps what "name" is in "space"
 - get: attribute "name" of "handle"; value: of "handle"; same: whether "handle" and "other" are one object
 - fresh: runs "names" again in a new space; the report's "value" is its number
 
@@ -74,6 +75,8 @@ class Worker:
         match message["op"]:
             case "call":
                 return self._call(message)
+            case "find":
+                return self._find(message)
             case "get":
                 kept = self._kept[message["handle"]]
                 return self._attempt(message, lambda: getattr(kept, message["name"]))
@@ -129,6 +132,13 @@ class Worker:
         if not callable(function):
             return {"missing": f"`{name}` is {codec.safe_repr(function)} here, not a function."}
         return self._attempt(message, lambda: function(*args, **kwargs), args, kwargs)
+
+    def _find(self, message: Message) -> Message:
+        name, space = message["name"], self._spaces[message["space"]]
+        if name not in space:
+            return {"missing": f"`{name}` is not defined yet."}
+        self._kept.append(space[name])
+        return {"handle": len(self._kept) - 1}
 
     def _attempt(
         self,

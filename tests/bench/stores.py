@@ -88,7 +88,7 @@ def times_of(engine: str) -> dict[str, float]:
 def table(rows: dict[str, dict[str, str]]) -> str:
     columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
     lines = [["store", *columns], [":--", *["--:"] * len(columns)]]
-    lines += [[places.title(engine), *(cells.get(column, "–") for column in columns)] for engine, cells in rows.items()]
+    lines += [[places.title(engine), *(cells.get(column, "") for column in columns)] for engine, cells in rows.items()]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -101,7 +101,8 @@ def main() -> None:
     taken = {engine: times_of(engine) for engine in dict.fromkeys(["sqlite", *engines])}
     shown = {
         engine: {
-            what: f"{value * 1000:.2f} ms ({value / taken['sqlite'][what]:.2g})" for what, value in taken[engine].items()
+            what: f"{value * 1000:.2f} ms ({value / taken['sqlite'][what]:.2g})"
+            for what, value in taken[engine].items()
         }
         for engine in taken
     }

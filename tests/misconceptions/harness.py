@@ -74,6 +74,15 @@ def given(lesson: str) -> list[str]:
     return [sources[id_] for id_ in ids]
 
 
+def kernel(lesson: str, code: str, kind: type[KernelLearner] = KernelLearner) -> KernelLearner:
+    """A learner in this process, who has run the lesson's cells and an answer."""
+    # An interactive session's globals are those of __main__, and each answer begins with clean ones.
+    namespace: dict[str, Any] = {"__name__": "__main__", "In": [*given(lesson), dedent(code)]}
+    for cell in [SET_UP, *namespace["In"]]:
+        exec(cell, namespace)
+    return kind(namespace)
+
+
 @cache
 def outcome(name: str, code: str, transport: str, *, impatient: bool = False) -> Result:
     """Check an answer. A check is deterministic: what one test has found, another need not find again.
@@ -86,11 +95,7 @@ def outcome(name: str, code: str, transport: str, *, impatient: bool = False) ->
     """
     exercise = find_exercise(name)
     if transport == "kernel":
-        # An interactive session's globals are those of __main__, and each answer begins with clean ones.
-        namespace: dict[str, Any] = {"__name__": "__main__", "In": [*given(exercise.lesson), dedent(code)]}
-        for cell in [SET_UP, *namespace["In"]]:
-            exec(cell, namespace)
-        with (ImpatientKernel if impatient else KernelLearner)(namespace) as learner:
+        with kernel(exercise.lesson, code, ImpatientKernel if impatient else KernelLearner) as learner:
             return run_check(exercise, learner)
     served = _pipe(exercise.lesson, impatient)
     assert served.call("use_answer", dedent(code), seconds=5).exception is None

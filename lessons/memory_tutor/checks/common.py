@@ -61,6 +61,16 @@ def roles(messages: Sequence[Any]) -> str:
     return shorten(", ".join(map(role, messages)), 80) or "none"
 
 
+def turns(messages: Sequence[Any]) -> list[list[Any]]:
+    """Messages as turns: each user message and what follows it. What stands before the first is one of its own."""
+    found: list[list[Any]] = []
+    for message in messages:
+        if role(message) == "user" or not found:
+            found.append([])
+        found[-1].append(message)
+    return found
+
+
 def count(number: int, noun: str) -> str:
     """A number with its noun: "1 message", "2 messages"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -240,6 +250,17 @@ def none_counts_as_empty(learner: Learner, name: str, args: Sequence[Any], call:
     """
     learner.script(None)
     outcome = learner.call(name, *args)
+    empty_for_none(outcome, call)
+    return outcome
+
+
+def empty_for_none(outcome: Outcome, call: str) -> None:
+    """Look at a call that got None for a reply: it must have returned "".
+
+    Raises:
+        Misconception: it returned something else.
+        LearnerRaised: it could not work with None.
+    """
     raised = outcome.exception
     if raised is not None and {"TypeError", "AttributeError"} & set(raised.names):
         raise LearnerRaised(
@@ -249,7 +270,7 @@ def none_counts_as_empty(learner: Learner, name: str, args: Sequence[Any], call:
         )
     value = outcome.value
     if value == "":
-        return outcome
+        return
     if value == "None":
         raise Misconception(
             f"""{call} returned the text 'None' when the reply was None.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory_tutor.checks import common
 from memory_tutor.checks.common import assistant, system, user
+from memory_tutor.checks.json_in_text import dumped_twice, objects, same_json, shows
 from memory_tutor.codec import Opaque, shorten
 from memory_tutor.exercises import LearnerRaised, Lesson, Misconception
 from memory_tutor.scripting import Failure, Reply
@@ -399,7 +400,7 @@ def _is_list_of_dicts(value: Any, call: str) -> None:
 
 def _projections(value: Messages, pad: dict[str, Any], known: Messages) -> list[int]:
     """The places of messages that show the pad, and are not the session's."""
-    return [i for i, message in enumerate(value) if message not in known and _shows(common.text(message), pad)]
+    return [i for i, message in enumerate(value) if message not in known and shows(common.text(message), pad)]
 
 
 def _misplaced(value: Messages, base: Messages, dialogue: Messages, pad: dict[str, Any], call: str) -> None:
@@ -440,7 +441,7 @@ def _misplaced(value: Messages, base: Messages, dialogue: Messages, pad: dict[st
             Each copy costs its tokens, and where two differ the model has to guess.
             Look at how often your code adds the projection."""
         )
-    if not base and any(common.role(each) == "system" and not _shows(common.text(each), pad) for each in extra[:-1]):
+    if not base and any(common.role(each) == "system" and not shows(common.text(each), pad) for each in extra[:-1]):
         raise Misconception(
             f"""{call} added a system message that shows no pad, and was not in the session.
             Whether there are instructions, and which, is for the caller to say.
@@ -502,11 +503,11 @@ def _is_projection(message: dict[str, Any], session: Session, call: str) -> None
             The whole session was written down; its messages are sent as messages, and paid for twice.
             Look at which part of the session you give to `json.dumps`."""
         )
-    if _shows(text, pad):
+    if shows(text, pad):
         _is_readable(text, pad, call)
         return
     seen = shorten(repr(text), 80)
-    if _dumped_twice(text, pad):
+    if dumped_twice(text, pad):
         raise Misconception(
             f"""{call}: the pad is JSON within JSON: {seen}
             A text that is dumped again gets quotes around it and a backslash before each quote.
@@ -518,13 +519,13 @@ def _is_projection(message: dict[str, Any], session: Session, call: str) -> None
             None, True and single quotes are not JSON: a program in another language cannot read that back.
             Look at what makes the text of the pad."""
         )
-    if any(_shows(text, earlier["scratchpad"]) for earlier in (GARDEN, LATER) if earlier["scratchpad"] != pad):
+    if any(shows(text, earlier["scratchpad"]) for earlier in (GARDEN, LATER) if earlier["scratchpad"] != pad):
         raise Misconception(
             f"""{call}: the projection shows the pad of an earlier call: {seen}
             A projection is a copy, and goes stale when the pad changes.
             Look at what outlives the call, outside your function."""
         )
-    found = [each for each in _objects(text) if set(each) & set(pad)]
+    found = [each for each in objects(text) if set(each) & set(pad)]
     lacking = sorted(key for key in pad if found and key not in found[0])
     if lacking:
         raise Misconception(
@@ -533,7 +534,7 @@ def _is_projection(message: dict[str, Any], session: Session, call: str) -> None
             Look at what you give to `json.dumps`."""
         )
     if found:
-        key = next((key for key in pad if not _same(found[0][key], pad[key])), None)
+        key = next((key for key in pad if not same_json(found[0][key], pad[key])), None)
         what = "other keys too" if key is None else f"{key} = {shorten(json.dumps(found[0][key]), 40)}"
         raise Misconception(
             f"""{call}: the JSON in the projection holds {what}, which is not what the pad holds.
@@ -556,48 +557,12 @@ def _is_readable(text: str, pad: dict[str, Any], call: str) -> None:
                 The model reads these escapes as they stand, and they take many more tokens.
                 Look at the section on letters outside ASCII."""
             )
-    if pad and len([each for each in _objects(text) if _same(each, pad)]) > 1:
+    if pad and len([each for each in objects(text) if same_json(each, pad)]) > 1:
         raise Misconception(
             f"""{call}: the projection holds the pad twice.
             Each copy costs its tokens.
             Look at the text that you put together."""
         )
-
-
-#: How much of a projection is searched for JSON: in characters, and in places where it may begin.
-SEARCHED, PLACES = 20_000, 200
-
-
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects in a text, also those within others."""
-    text = text[:SEARCHED]
-    decoder = json.JSONDecoder()
-    starts = [index for index, character in enumerate(text) if character == "{"][:PLACES]
-    found = []
-    for start in starts:
-        try:
-            found.append(decoder.raw_decode(text, start)[0])
-        except (ValueError, RecursionError):
-            continue
-    return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON, where 1, 1.0 and true differ."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _shows(text: str, pad: dict[str, Any]) -> bool:
-    return any(_same(each, pad) for each in _objects(text))
-
-
-def _dumped_twice(text: str, pad: dict[str, Any]) -> bool:
-    start = text.find('"{')
-    try:
-        inner = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
-        return isinstance(inner, str) and _shows(inner, pad)
-    except (ValueError, RecursionError):
-        return False
 
 
 # -- remember_facts ------------------------------------------------------------------------------------

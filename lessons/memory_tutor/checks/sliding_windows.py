@@ -9,14 +9,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from memory_tutor.checks import common
-from memory_tutor.checks.common import assistant, system, user
+from memory_tutor.checks.talks import Messages
+from memory_tutor.checks.talks import histories as _histories
+from memory_tutor.checks.talks import name as _name
+from memory_tutor.checks.talks import names as _names
+from memory_tutor.checks.talks import parted as _parted
+from memory_tutor.checks.talks import starts as _starts
+from memory_tutor.checks.talks import talk as _talk
 from memory_tutor.codec import Opaque, shorten
 from memory_tutor.exercises import LearnerRaised, Lesson, Misconception
 
 if TYPE_CHECKING:
     from memory_tutor.learner import Learner, Outcome
-
-Messages = list[dict[str, Any]]
 
 #: What code raises that has forgotten a case: an empty list, a list without a turn, a message without a text.
 CASE_FORGOTTEN = {"IndexError", "KeyError", "StopIteration", "UnboundLocalError", "TypeError", "ValueError"}
@@ -70,80 +74,6 @@ lesson.predict(
         "c": "the whole request fits into the context, or nothing is answered.",
     },
 )
-
-
-# -- conversations whose texts tell who speaks ----------------------------------------------------------
-
-
-def _talk(names: str) -> Messages:
-    """Messages from their names: S1 system, Q1 user, A1 assistant, C1+C2 two tool calls, T1 a result."""
-    return [_message(name) for name in names.split()]
-
-
-def _message(name: str) -> dict[str, Any]:
-    if name[0] == "C":
-        calls = [
-            {"id": id_.lower(), "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
-            for id_ in name.split("+")
-        ]
-        return {"role": "assistant", "content": None, "tool_calls": calls}
-    if name[0] == "T":
-        return {"role": "tool", "tool_call_id": name.lower().replace("t", "c"), "content": name}
-    return {"S": system, "Q": user, "A": assistant}[name[0]](name)
-
-
-def _name(message: Any) -> str:
-    """The name of a message, as `_talk` reads it."""
-    if isinstance(message, dict):
-        content, calls = message.get("content"), message.get("tool_calls")
-        if isinstance(content, str) and content:
-            return shorten(content, 20)
-        if isinstance(calls, list) and all(isinstance(call, dict) for call in calls):
-            return shorten("+".join(str(call.get("id")).upper() for call in calls), 20)
-    return shorten(repr(message), 40)
-
-
-def _names(messages: Sequence[Any]) -> str:
-    """Messages for people: "[S1, Q1, A1]"."""
-    return shorten(f"[{', '.join(map(_name, messages))}]", 70)
-
-
-def _is_system(message: Any) -> bool:
-    return common.role(message) == "system"
-
-
-def _parted(messages: Messages) -> tuple[Messages, Messages]:
-    """The system messages, and the others."""
-    return [m for m in messages if _is_system(m)], [m for m in messages if not _is_system(m)]
-
-
-def _starts(others: Sequence[Any]) -> list[int]:
-    """Where the turns begin."""
-    return [index for index, message in enumerate(others) if common.role(message) == "user"]
-
-
-def _histories(number: int) -> list[Messages]:
-    """Conversations of every shape, the same each time, the shortest first."""
-    made = random.Random(4)
-    talks: dict[str, None] = {}
-    while len(talks) < number:
-        names = ["A0"] * (made.random() < 0.3)
-        for turn in range(1, made.randint(1, 6)):
-            names.append(f"Q{turn}")
-            shape = made.choice(["answered", "answered", "open", "tool", "two tools", "tool loop"])
-            one, two = f"{turn}1", f"{turn}2"
-            if shape == "tool":
-                names += [f"C{one}", f"T{one}"]
-            elif shape == "two tools":
-                names += [f"C{one}+C{two}", f"T{one}", f"T{two}"]
-            elif shape == "tool loop":
-                names += [f"C{one}", f"T{one}", f"C{two}", f"T{two}"]
-            if shape != "open":
-                names.append(f"A{turn}")
-        for instruction in range(made.randint(0, 2), 0, -1):
-            names.insert(made.randint(0, len(names)) if made.random() < 0.4 else 0, f"S{instruction}")
-        talks[" ".join(names)] = None
-    return sorted(map(_talk, talks), key=len)
 
 
 # -- one call and what it gave --------------------------------------------------------------------------

@@ -192,19 +192,41 @@ def _was_sent(sent: Sent, window: Sequence[list[dict[str, Any]]], text: str, cal
 
 
 def _was_appended(store: RivalStore, text: str, reply: str, version: int, call: str) -> None:
-    if not store._appends:
+    appended_pair(store._appends, text, reply, call)
+    _versions_given(store, [version], call)
+    pad_untouched(store._appends[0][2], {"goal": "untouched"}, call)
+    if any(list(each) != list(ADA) if isinstance(each, tuple | list) else True for each in store._conversations):
+        raise Misconception(
+            f"""{call} asked the store for another conversation than the one that it was given.
+            Look at what you give to `load` and to `append` as the conversation."""
+        )
+
+
+def appended_pair(appends: Sequence[tuple[Any, Any, Any]], text: str, reply: str, call: str) -> None:
+    """Look whether one append was given a question and the reply to it.
+
+    Args:
+        appends: messages, version and pad of each call of `append`.
+        text: of the question.
+        reply: the model's.
+        call: how the turn is named in a message.
+
+    Raises:
+        Misconception: it was given something else.
+    """
+    if not appends:
         raise Misconception(
             f"""{call} returned a reply, and the store was given nothing.
             The next turn, in whichever process, will not know of this one.
             Look at what happens after the reply has come."""
         )
-    if len(store._appends) > 1:
+    if len(appends) > 1:
         raise Misconception(
-            f"""{call} called `append` {len(store._appends)} times for one turn.
+            f"""{call} called `append` {len(appends)} times for one turn.
             Between two calls a rival may write, or the process may end: half a turn would stay.
             Look at whether question and reply go into one `append`."""
         )
-    messages, _, pad = store._appends[0]
+    messages, _, _ = appends[0]
     if not isinstance(messages, list):
         raise Misconception(
             f"""{call} appended {shorten(repr(messages), 60)}; a store takes a list of messages.
@@ -236,17 +258,19 @@ def _was_appended(store: RivalStore, text: str, reply: str, version: int, call: 
             A turn in the store is the question (user), then the reply (assistant).
             Look at the list that you give to `append`."""
         )
-    _versions_given(store, [version], call)
-    if pad not in (None, {"goal": "untouched"}):
+
+
+def pad_untouched(pad: Any, before: dict[str, Any], call: str) -> None:
+    """Look whether a turn has left the pad as it was: None does that, and so does the pad itself.
+
+    Raises:
+        Misconception: it has written another one.
+    """
+    if pad not in (None, before):
         raise Misconception(
             f"""{call} appended the pad {shorten(repr(pad), 60)}.
             This turn knows nothing new for the pad; None leaves it as it is.
             Look at the last argument of `append`."""
-        )
-    if any(list(each) != list(ADA) if isinstance(each, tuple | list) else True for each in store._conversations):
-        raise Misconception(
-            f"""{call} asked the store for another conversation than the one that it was given.
-            Look at what you give to `load` and to `append` as the conversation."""
         )
 
 
