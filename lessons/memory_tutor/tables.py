@@ -57,7 +57,7 @@ class Table:
 
         body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in self.rows)
         return (
-            f'<table><caption style="text-align:left">{"<br>".join(about)}</caption>'
+            f'<table><caption style="text-align:left">{"<br/>".join(about)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 

@@ -193,9 +193,10 @@ class Transcript:
             return f"<p>{EMPTY}</p>"
         pictures = [each._repr_html_() for each in self._pictures()]
         tables = self._tables()
+        opened = ' open=""'
         if pictures:  # the picture has said most of it
             shown = [
-                f"<details{' open' * (table is tables[-1])}><summary>{escape(table.title)}</summary>"
+                f"<details{opened if table is tables[-1] else ''}><summary>{escape(table.title)}</summary>"
                 f"{table.html(titled=False)}</details>"
                 for table in tables
             ]
@@ -381,34 +382,34 @@ def _tokens(call: Call) -> int:
 
 
 def _total(call: Call | None) -> int:
-    total = 0
-    while call:
-        total += _tokens(call)
-        call = call.before
-    return total
+    return sum(map(_tokens, _with_all_before(call)))
 
 
 # -- the picture -----------------------------------------------------------------------------------------
 
 
 def _strip_rows(calls: list[Call]) -> list[Row]:
+    shown = {call.number for call in calls}
     rows: list[Row] = []
-    total, left_out = _total(calls[0].before) if calls else 0, list[Any]()
-    for call in calls:
-        # What was left out stays left out as long as the conversation goes on.
-        known = [*left_out, *call.dropped] if rows and call.goes_on else []
-        gone = _unmatched(list(map(_key, known)), call._keys)
-        left_out = [message for message, is_gone in zip(known, gone, strict=True) if is_gone]
+    total, left_out = 0, list[tuple[str, int]]()  # of each message, its key and its characters
+    for call in _with_all_before(calls[-1]) if calls else []:
         total += _tokens(call)
-        usage = call.usage
-        rows.append(
-            Row(
-                call.number,
-                [(role_of(message), len(content_text(message))) for message in call.messages],
-                [len(content_text(message)) for message in left_out],
-                usage.get("prompt_tokens"),
-                usage.get("completion_tokens"),
-                total,
-            )
-        )
+        # What was left out stays left out as long as the conversation goes on.
+        dropped = [(_key(message), len(content_text(message))) for message in call.dropped]
+        known = [*left_out, *dropped] if call.goes_on else []
+        gone = _unmatched([key for key, _ in known], call._keys)
+        left_out = [message for message, is_gone in zip(known, gone, strict=True) if is_gone]
+        if call.number not in shown:
+            continue
+        messages = [(role_of(message), len(content_text(message))) for message in call.messages]
+        tokens = (call.usage.get("prompt_tokens"), call.usage.get("completion_tokens"))
+        rows.append(Row(call.number, messages, [length for _, length in left_out], *tokens, total))
     return rows
+
+
+def _with_all_before(call: Call | None) -> list[Call]:
+    calls = []
+    while call:
+        calls.append(call)
+        call = call.before
+    return calls[::-1]
