@@ -43,8 +43,9 @@ Ask = Callable[[Message], Message]
 
 #: Characters that are kept of what one call prints, of an exception's message, of a line of code.
 PRINTED, MESSAGE, LINE = 20_000, 2_000, 200
-#: Seconds for what a report needs of the learner's own methods: a repr, the text of an exception.
-ASIDE = 1.0
+#: Seconds for what a report needs of the learner's own methods: a repr, the text of an exception. On a busy machine a
+#: collection of garbage, which may fall into it, takes its time, too.
+ASIDE = 5.0
 
 
 class Worker:
