@@ -74,6 +74,165 @@ def test_length_index_slice_and_nothing() -> None:
         transcript[2]
 
 
+SYSTEM = {"role": "system", "content": "Be brief."}
+
+
+def pad(goal: str) -> dict[str, str]:
+    return {"role": "system", "content": f'The pad: {{"goal": "{goal}"}}'}
+
+
+def said(number: int) -> list[dict[str, str]]:
+    return [{"role": "user", "content": f"Question {number}"}, {"role": "assistant", "content": f"Answer {number}"}]
+
+
+def windowed(turns: int, window: int) -> Transcript:
+    """A conversation of which each request holds the system message, a pad and the last messages."""
+    transcript, stored = Transcript(), list[dict[str, str]]()
+    for number in range(turns):
+        question, answer = said(number)
+        stored.append(question)
+        transcript.begin(chat(SYSTEM, pad(str(number)), *stored[-window:])).response = reply(answer["content"])
+        stored.append(answer)
+    return transcript
+
+
+def marks(call: Call) -> list[tuple[str, str]]:
+    """The mark and the text of each row."""
+    table = ElementTree.fromstring(call._repr_html_())
+    rows = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")][1:]
+    return [(row[3], row[4]) for row in rows]
+
+
+def test_what_a_window_dropped_is_told_and_an_old_pad_is_no_loss() -> None:
+    call = windowed(turns=3, window=3)[-1]
+    assert marks(call) == [
+        ("", "Be brief."),
+        ("new, pad", 'The pad: {"goal": "2"}'),
+        ("", "Question 1"),
+        ("new", "Answer 1"),
+        ("new", "Question 2"),
+        ("dropped", "Question 0"),
+        ("dropped", "Answer 0"),
+        ("reply", "Answer 2"),
+    ]
+
+
+def test_another_conversation_drops_nothing() -> None:
+    transcript = Transcript()
+    transcript.begin(chat(SYSTEM, *said(1)))
+    assert transcript.begin(chat(SYSTEM, said(2)[0])).dropped == []
+
+
+def test_a_system_message_that_went_missing_is_dropped() -> None:
+    transcript = Transcript()
+    transcript.begin(chat(SYSTEM, *said(1)))
+    assert transcript.begin(chat(*said(1), said(2)[0])).dropped == [SYSTEM]
+
+
+@pytest.mark.parametrize("text", ["Answer with {", "Use {braces}", "[1, 2]", "{1: 2}", "{" * 5000, ""])
+def test_an_instruction_without_a_json_object_is_no_pad(text: str) -> None:
+    call = Call(1, chat({"role": "system", "content": text}))
+    assert marks(call)[0][0] == "new"
+
+
+def test_tokens_add_up_over_requests_that_were_not_counted_too() -> None:
+    transcript = Transcript()
+    for usage in (True, False, True):
+        transcript.begin(chat(SAM)).response = reply("Hi", usage=usage)
+    assert "in all" not in repr(transcript[0])
+    assert "80 in all requests so far" in repr(transcript[2])
+    assert "80 in all requests so far" in repr(transcript[2:])
+    assert repr(transcript).count("in all requests so far") == 1
+
+
+def test_a_long_request_shows_its_ends() -> None:
+    call = Call(1, chat(*(message for number in range(100) for message in said(number))))
+    lines = repr(call).splitlines()
+    assert "10 to 169" in lines[12] and "(160 messages not shown)" in lines[12]
+    assert "Question 99" in lines[-4] and len(lines) == 45
+
+
+def test_in_several_requests_what_was_there_before_is_folded() -> None:
+    transcript = windowed(turns=4, window=99)
+    assert "(5 messages as before)" in repr(transcript).split("Request 4")[1]
+    assert "as before" not in repr(transcript[3])
+
+
+def test_of_very_many_requests_the_newest_are_shown() -> None:
+    transcript = windowed(turns=120, window=4)
+    for text in (repr(transcript), transcript._repr_html_()):
+        assert "Request 120:" in text and "Request 71:" in text and "Request 70:" not in text
+        assert "the newest 50 of 120 requests" in text
+    assert "request 71: 6 messages, 137 left out" in transcript._repr_html_()
+
+
+def test_a_transcript_of_three_requests_says_the_same_in_both_forms() -> None:
+    transcript = windowed(turns=4, window=3)
+    bare = re.sub(r"<svg.*?</svg>", "", transcript._repr_html_())
+    assert sorted(words(bare)) == sorted(re.findall(r"\S+", repr(transcript)))
+    assert transcript._repr_html_().count("<details") == 4 and transcript._repr_html_().count("<details open") == 1
+
+
+def test_the_strip_has_a_block_for_each_message_and_hollow_ones_for_those_left_out() -> None:
+    html = windowed(turns=4, window=3).strip()._repr_html_()
+    svg = ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + 6])
+    assert svg.get("role") == "img" and "request 4: 5 messages, 4 left out, 33 tokens" in svg.get("aria-label", "")
+    patterns = {each.get("id") for each in svg.iter("pattern")}
+    blocks = dict[str, int]()
+    for path in svg.findall("path"):
+        fill = path.get("fill", "")
+        assert fill == "none" or fill[5:-1] in patterns
+        blocks[fill[5:].partition("-")[0]] = blocks.get(fill[5:].partition("-")[0], 0) + path.get("d", "").count("M")
+    assert blocks == {"system": 8, "user": 1 + 2 * 3, "assistant": 3, "": 2 + 4}
+    assert {"system", "user", "assistant", "left out"} <= {each.text for each in svg.iter("text")}
+
+
+def test_the_strips_table_has_all_its_numbers() -> None:
+    rows = [line.split() for line in repr(windowed(turns=4, window=3).strip()).splitlines()]
+    assert " ".join(rows[1]) == "request messages system user assistant left out prompt completion so far"
+    assert rows[-2] == ["4", "5", "31", "20", "8", "4", "33", "7", "160"]
+
+
+@pytest.mark.parametrize("messages", [[], [None, 3, "text", {}], [{"role": "function", "content": "x" * 100_000}]])
+def test_a_strip_of_odd_requests(messages: list[Any]) -> None:
+    transcript = Transcript()
+    for _ in range(3):
+        transcript.begin(chat(*messages))
+    assert repr(transcript) and ElementTree.fromstring(f"<div>{transcript._repr_html_()}</div>")
+
+
+def test_a_strip_of_nothing() -> None:
+    assert repr(Transcript().strip()) and "<svg" not in Transcript().strip()._repr_html_()
+
+
+def test_two_requests_are_compared_message_by_message() -> None:
+    difference = windowed(turns=4, window=3).diff(0, -1)
+    assert [line.split()[:4] for line in repr(difference).splitlines()[2:-1]] == [
+        ["in", "both", "system", "9"],
+        ["only", "in", "1", "system"],
+        ["only", "in", "1", "user"],
+        ["only", "in", "4", "system"],
+        ["only", "in", "4", "user"],
+        ["only", "in", "4", "assistant"],
+        ["only", "in", "4", "user"],
+    ]
+    assert sorted(words(difference._repr_html_())) == sorted(re.findall(r"\S+", repr(difference)))
+
+
+def test_a_comparison_tells_other_settings_and_folds_what_is_in_both() -> None:
+    transcript = Transcript()
+    transcript.begin(chat(*said(1), *said(2), temperature=0))
+    transcript.begin(chat(*said(1), *said(2), SAM, stop=["."]))
+    shown = repr(transcript.diff())
+    assert "(4 messages)" in shown and "temperature: 0, then not set" in shown and "stop: not set, then" in shown
+
+
+@pytest.mark.parametrize("places", [(0, 5), (0, "1"), (None, 0), (0, 1.5)])
+def test_a_comparison_needs_two_requests(places: Any) -> None:
+    with pytest.raises(IndexError):
+        two_calls().diff(*places)
+
+
 @pytest.mark.parametrize(
     ("response", "shown"),
     [

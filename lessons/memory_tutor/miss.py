@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memory_tutor.cassette import Recording, Request, endpoint
-from memory_tutor.transcript import content_text, preview
+from memory_tutor.texts import content_text, preview
 
 #: What an explanation may take, in lines of a notebook's output.
 MOST_LINES = 25

@@ -107,6 +107,7 @@ class Tape(Cassette):  # type: ignore[misc]
             self._note(number, request)
         if number is not None:
             sent.played = call.response = self.recording.interactions[number].response
+            call.source = "recorded" if self.mode == "explore" else ""
             return True
         if self.mode == "replay":
             call.error = "not recorded"
@@ -131,6 +132,7 @@ class Tape(Cassette):  # type: ignore[misc]
         response = Response(int(came["status"]["code"]), content_type, text)
         call: Call = sent.call
         call.response = response
+        call.source = "live" if self.mode == "explore" else ""
         # A passing failure is no lesson: replayed, it would only make the SDK try again.
         if self.mode == "record" and response.status != 429 and response.status < 500:
             self._keep(Interaction(call.request, response))
