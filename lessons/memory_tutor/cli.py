@@ -111,10 +111,11 @@ def start(
 ) -> None:
     """Open a lesson in JupyterLab. Run it again to go on where you stopped.
 
-    New lessons are copied to your folder; what is there already is never overwritten.
+    New lessons are copied to your folder; what is there already is never overwritten. Where the course has a new
+    version of a lesson, it is offered, with your answers carried over and the old notebook kept.
     JupyterLab is open to this machine alone. Stop it with Ctrl-C.
     """
-    from memory_tutor import launch, workspace
+    from memory_tutor import launch, offering, workspace
     from memory_tutor.progress import Progress, find_folder
 
     chosen = course.find_lesson(lesson) if lesson else None
@@ -125,6 +126,7 @@ def start(
     if chosen is None:
         raise course.CourseError(f"There are no lessons in {course.folder('lessons')}. Install memory-tutor again.")
     progress.record_lesson_opened(chosen)
+    offering.offer(place)
     new = f", {len(copied)} copied to it now" if copied else ""
     print(f"Your lessons are in {place}{new}. Opening {chosen}. To stop: Ctrl-C.", flush=True)
     raise typer.Exit(launch.open_lab(place, chosen, browser=browser))
@@ -277,6 +279,26 @@ def reset(
         cells = ", ".join(map(str, made.also_defined))
         print(f"{name} is also defined in cell {cells} of the notebook, and the last one counts: delete it there.")
     print("If the notebook is open in JupyterLab: File, Reload Notebook from Disk.")
+
+
+@app.command()
+def update(
+    lessons: Annotated[
+        list[str] | None,
+        typer.Argument(help="Numbers or names of lessons; all that you have by default.", show_default=False),
+    ] = None,
+    folder: FolderOption = None,
+) -> None:
+    """Take over the new versions of lessons, with your answers in them.
+
+    Each old notebook is kept, with its date, in the folder "backups" beside your lessons.
+    """
+    from memory_tutor import offering, workspace
+
+    place = workspace.find(folder)
+    names = [course.find_lesson(text) for text in lessons or []]
+    names = names or [name for name in course.lesson_names() if workspace.notebook(place, name).exists()]
+    raise typer.Exit(0 if offering.take(place, list(dict.fromkeys(names))) else 1)
 
 
 @app.command()
