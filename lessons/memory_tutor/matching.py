@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory_tutor.names import tutor_calls
 from memory_tutor.notebooks import checked_name, grading
 
 #: Ids that editors give to new cells: eight hexadecimal digits, or a UUID. The course's own are words.
@@ -54,11 +55,13 @@ def match(theirs: Sequence[Any], original: Mapping[str, Any], lesson: Mapping[st
     """
     found = Matches()
     wanted = {**lesson, **original}
+    calls = {id(cell): _calls(cell) for cell in (*wanted.values(), *theirs)}
     signs: list[Callable[[Any, Any], bool]] = [
         lambda mine, cell: mine.get("id") == cell.id and _mark(mine) == _mark(cell),
         lambda mine, cell: _mark(cell) != "" and _mark(mine) == _mark(cell),
         lambda mine, cell: mine.get("id") == cell.id and _mark(mine) == "",
         lambda mine, cell: cell.source.strip() != "" and same_text(mine, cell) and not _is_other(mine, wanted),
+        lambda mine, cell: calls[id(mine)] == calls[id(cell)] != [] and not _is_other(mine, wanted),
     ]
     for sign in signs:
         for id_, cell in wanted.items():
@@ -71,6 +74,11 @@ def match(theirs: Sequence[Any], original: Mapping[str, Any], lesson: Mapping[st
     if not original:
         found.old_course = _left_of_an_earlier_version(theirs, found, lesson)
     return found
+
+
+def _calls(cell: Any) -> list[tuple[str, str]]:
+    """What a cell asks of the tutor: a prediction stays that prediction, whatever was chosen in it."""
+    return tutor_calls(cell.source) if cell.cell_type == "code" and "tutor." in cell.source else []
 
 
 def _mark(cell: Any) -> str:

@@ -269,7 +269,7 @@ def _note(mine: Any) -> Any:
 def _prose(text: str) -> Any:
     import nbformat
 
-    return nbformat.v4.new_markdown_cell(text, id="")  # type: ignore[no-untyped-call]
+    return nbformat.v4.new_markdown_cell(text)  # type: ignore[no-untyped-call]
 
 
 def _make_ids_unique(cells: list[Any]) -> None:

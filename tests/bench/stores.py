@@ -101,7 +101,8 @@ def main() -> None:
     taken = {engine: times_of(engine) for engine in dict.fromkeys(["sqlite", *engines])}
     shown = {
         engine: {
-            what: f"{value * 1000:.2f} ms ({value / taken['sqlite'][what]:.2g})" for what, value in taken[engine].items()
+            what: f"{value * 1000:.2f} ms ({value / taken['sqlite'][what]:.2g})"
+            for what, value in taken[engine].items()
         }
         for engine in taken
     }
