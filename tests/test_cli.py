@@ -301,8 +301,8 @@ def test_progress_is_a_table_with_a_total(run: Any, mine: Path) -> None:
     told = run("progress")
     assert told.code == 0
     words = [" ".join(line.replace("│", " ").split()) for line in told.out.splitlines()]
-    assert "01_loud 3 of 6 1 of 2 1 of 1" in words
-    assert "02_quiet 0 of 3 0 of 1 0 of 1" in words
+    assert "01_loud 3 of 6 1 of 2 1 right, 0 wrong, of 1" in words
+    assert "02_quiet 0 of 3 0 of 1 0 right, 0 wrong, of 1" in words
     assert "Total 3 of 9" in words
     assert "Go on with 01_loud" in told.out
     for name in ("call", "whisper"):

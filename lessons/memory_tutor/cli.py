@@ -16,7 +16,6 @@ from memory_tutor.errors import TutorError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Column
 
     from memory_tutor.headless import Report
 
@@ -198,7 +197,9 @@ def _print_reports(reports: list[Report]) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(*_folded("Exercise"), Column("Points", no_wrap=True), *_folded("Message"), show_lines=True)
+    from memory_tutor.progress_table import folded
+
+    table = Table(*folded("Exercise"), Column("Points", no_wrap=True), *folded("Message"), show_lines=True)
     for report in reports:
         table.add_section()
         table.add_row(Text(report.lesson, style="bold"), f"{report.points} of {report.of}", Text(report.problem))
@@ -227,30 +228,36 @@ def hint(
 
 
 @app.command()
-def progress(folder: FolderOption = None) -> None:
-    """Show how far you are in each lesson."""
-    from rich.table import Table
-
-    from memory_tutor import workspace
+def progress(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LESSON|FILE]",
+            help="A lesson to see in detail; with --html, the file to write (progress.html in your folder by default).",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Write a page with everything, for a browser.")] = False,
+    folder: FolderOption = None,
+) -> None:
+    """Show how far you are in each lesson, or how one lesson went, or write a page with both."""
+    from memory_tutor import progress_page, progress_table, workspace
     from memory_tutor.progress import Progress
 
-    done = Progress(workspace.find(folder))
-    rows = done.summary()
-    table = Table(*_folded("Lesson", "Points", "Exercises passed", "Predictions made"))
-    for row in rows:
-        table.add_row(
-            row.lesson,
-            f"{row.points} of {row.of}",
-            f"{row.passed} of {row.exercises}",
-            f"{row.predicted} of {row.predictions}",
-        )
-    table.add_section()
-    table.add_row("Total", f"{sum(row.points for row in rows)} of {sum(row.of for row in rows)}", "", "")
-    _console().print(table)
-    if any(not row.complete for row in rows):
-        print(f"Go on with {done.next_lesson()}: memory-tutor start")
-    elif rows:
-        print("Every exercise is passed.")
+    place = workspace.find(folder)
+    done = Progress(place)
+    if html:
+        written = progress_page.write(Path(what).expanduser() if what else place / progress_page.NAME, done)
+        print(f"Your progress is in {written}. Open it in a browser.")
+    elif what:
+        _console().print(progress_table.of_lesson(checks.lesson(course.find_lesson(what)), done))
+    else:
+        rows = done.summary()
+        _console().print(progress_table.of_course(rows))
+        if any(not row.complete for row in rows):
+            print(f"Go on with {done.next_lesson()}: memory-tutor start")
+        elif rows:
+            print("Every exercise is passed.")
 
 
 @app.command()
@@ -321,13 +328,6 @@ def chat(
     place = workspace.find(folder) if folder else find_folder() or find_folder(workspace.DEFAULT)
     with talks.opened(place, mode=mode, session=session, course_own=reference) as made:
         made.run()
-
-
-def _folded(*names: str) -> list[Column]:
-    """Columns that lose nothing in a narrow terminal: a word that is too long goes on in the next line."""
-    from rich.table import Column
-
-    return [Column(name, overflow="fold") for name in names]
 
 
 def _console(*, stderr: bool = False) -> Console:
