@@ -132,8 +132,15 @@ def start(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    local: Annotated[
+        bool, typer.Option("--local", help="Look only for a model on this machine, and say how to play with it.")
+    ] = False,
+) -> None:
     """Look whether a lesson will run here, and say how to mend what is not right."""
+    if local:
+        _look_for_a_local_model()
+        return
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -152,6 +159,14 @@ def doctor() -> None:
         print(f"{each.what}: {each.mend}")
     print("A lesson will not run here yet." if problems else "A lesson will run here.")
     raise typer.Exit(1 if problems else 0)
+
+
+def _look_for_a_local_model() -> None:
+    """Never a problem by itself: no lesson needs a model."""
+    from memory_tutor import local
+
+    for line in local.lines(local.endpoints()):
+        print(line)
 
 
 @app.command()
