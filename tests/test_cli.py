@@ -79,7 +79,7 @@ def test_help_names_every_command_and_puts_the_maintainers_apart(run: Any) -> No
     told = run("--help")
     assert told.code == 0
     learners, maintainers = told.out.split("For maintainers")
-    for name in ("start", "doctor", "check", "hint", "progress", "reset"):
+    for name in ("start", "doctor", "check", "hint", "progress", "reset", "update"):
         assert f" {name} " in learners
     for name in ("build", "record", "audit"):
         assert f" {name} " in maintainers

@@ -159,8 +159,15 @@ def test_a_stub_that_changed_is_the_new_one(original: Any) -> None:
     assert made.answers == ["ask"]
 
 
-def test_an_answer_that_was_begun_is_an_answer(original: Any) -> None:
-    begun = f"def say(text):\n    first = text\n    {STUB}"
+@pytest.mark.parametrize(
+    "begun",
+    [
+        f"def say(text):\n    first = text\n    {STUB}",
+        f"def say(text):\n    {STUB}\n# first the text, then the reply",
+        f"def helper(text):\n    return text\n\n\ndef say(text):\n    {STUB}",
+    ],
+)
+def test_an_answer_that_was_begun_is_an_answer(original: Any, begun: str) -> None:
     made = merge(original, learners(put("say-answer", begun)), new_version())
     assert cell(made.book, "say-answer").source == begun
 

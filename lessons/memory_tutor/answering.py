@@ -70,7 +70,7 @@ class Answers:
         mine = self._theirs[index]
         if not mine.source.strip() or any(same_text(mine, stub) for stub in self._stubs):
             return True
-        return not self._known and _only_a_stub(mine.source, name)
+        return not self._known and _only_a_stub(mine.source, name, self._stubs)
 
     def _place(self, name: str, id_: str, index: int) -> None:
         self._by_name[name] = self.placed[id_] = index
@@ -148,8 +148,9 @@ def _predictions(source: str) -> Iterator[tuple[str, ast.Constant]]:
                     yield name.value, choice
 
 
-def _only_a_stub(source: str, name: str) -> bool:
-    """Whether a definition, of whichever version of the lesson, is still to be written."""
+def _only_a_stub(source: str, name: str, stubs: Sequence[Any]) -> bool:
+    """Whether a definition, of whichever version of the lesson, is still to be written, and all else is given."""
+    given = {node for stub in stubs for node in _statements(stub.source)}
     try:
         tree = parsed(source)
     except LintSyntaxError:
@@ -157,7 +158,27 @@ def _only_a_stub(source: str, name: str) -> bool:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found = [node for node in tree.body if isinstance(node, kinds) and node.name == name]
     functions = [each for node in found for each in ast.walk(node) if isinstance(each, kinds[:2])]
-    return bool(functions) and all(_raises_not_implemented(each.body) for each in functions)
+    others = [node for node in tree.body if node not in found]
+    comments = [line for line in source.splitlines() if "#" in line and not _raises(line)]
+    known = "\n".join(stub.source for stub in stubs)
+    return (
+        bool(functions)
+        and all(_raises_not_implemented(each.body) for each in functions)
+        and all(ast.unparse(node) in given for node in others)
+        and all(line.strip() in known for line in comments)
+    )
+
+
+def _statements(source: str) -> list[str]:
+    """The statements of a cell, each in the form in which Python writes it; [] if it is not Python."""
+    try:
+        return [ast.unparse(node) for node in parsed(source).body]
+    except LintSyntaxError:
+        return []
+
+
+def _raises(line: str) -> bool:
+    return line.strip().startswith("raise NotImplementedError")
 
 
 def _raises_not_implemented(body: list[ast.stmt]) -> bool:
