@@ -391,6 +391,19 @@ def test_an_answer_that_is_no_longer_asked_for_stands_at_the_end(original: Any) 
     assert nothing.dropped == [] and AT_THE_END not in sources(nothing)
 
 
+def test_notes_in_a_task_whose_lock_is_gone_stay_as_a_note() -> None:
+    made = merge(lesson(), learners(without_marks, put("say-task", "Write `say`. Mine: a list.")), new_version())
+    at = ids(made).index("say-task")
+    assert sources(made)[at] == NEW["say_task"] and "Mine: a list." in sources(made)[at + 1]
+
+
+def test_an_answer_without_its_mark_that_is_no_longer_asked_for_stands_at_the_end(original: Any) -> None:
+    new = lesson()
+    new.cells = [each for each in new.cells if not each.id.startswith("ask")]
+    made = merge(original, learners(without_marks), new)
+    assert made.dropped == ["ask"] and sources(made)[-1] == ANSWER
+
+
 def test_an_edit_of_a_cell_that_is_gone_is_kept_and_a_prediction_is_not() -> None:
     new = lesson()
     new.cells = [each for each in new.cells if each.id not in ("demo-try", "guess-predict")]

@@ -13,6 +13,7 @@ from memory_tutor.notebooks import checked_name, grading
 
 #: Ids that editors give to new cells: eight hexadecimal digits, or a UUID. The course's own are words.
 _EDITORS_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-[0-9a-f]{12})?")
+_DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 #: From which likeness on, 0 to 1, a text without an id is taken for a text of the course.
 _ALIKE = 0.6
 
@@ -101,8 +102,16 @@ def _left_of_an_earlier_version(theirs: Sequence[Any], found: Matches, lesson: M
         unnamed = not id_ and (checked_name(mine) is not None or _reads_like_the_course(mine, lesson))
         copied = any(_mark(mine) == _mark(cell) != "" for cell in lesson.values())
         if (marks.get("solution") or marks.get("locked") or named or unnamed) and not copied:
-            left[number] = str(marks.get("grade_id", "")) if marks.get("solution") else ""
+            left[number] = _answered(mine)
     return left
+
+
+def _answered(mine: Any) -> str:
+    """The exercise that a cell answers, by its mark, or by its id where it lost that; "" if none."""
+    if grading(mine).get("solution"):
+        return _mark(mine)
+    defined = _DEFINITION.search(mine.source) if str(mine.get("id")).endswith("-answer") else None
+    return defined[1] if defined else ""
 
 
 def _reads_like_the_course(mine: Any, lesson: Mapping[str, Any]) -> bool:

@@ -105,9 +105,11 @@ class _Merge:
         if marks.get("solution"):
             return [self._answer_cell(new, str(marks.get("grade_id")))]
         index = self.matches.index.get(new.id)
-        if marks.get("locked") or index is None:
+        if index is None:
             return [copy.deepcopy(new)]
         mine = self.theirs[index]
+        if marks.get("locked"):
+            return self._locked(new, mine)
         if same_text(mine, new):
             return [_with_run_of(new, mine)]
         predicted, names = with_choice(new, self.answers.choices)
@@ -121,6 +123,14 @@ class _Merge:
             self.made.edits += 1
             return [_with_text_of(new, mine)]
         return self._changed_by_both(new, mine)
+
+    def _locked(self, new: Any, mine: Any) -> list[Any]:
+        """The lesson's cell; a text that was written into it in spite of the lock is no check, and stays as a note."""
+        old = self.original.get(new.id)
+        if new.cell_type == "code" or old is None or same_text(mine, old) or same_text(mine, new):
+            return [copy.deepcopy(new)]
+        self.made.beside += 1
+        return [copy.deepcopy(new), _note(mine)]
 
     def _prediction(self, new: Any) -> list[Any]:
         """The lesson's cell; with the learner's choice, if it is a prediction that has one."""
@@ -217,9 +227,13 @@ class _Merge:
                 self.made.own += 1
             yield _own(mine, fresh_id=True)
         for index, name in self.matches.old_course.items():
-            if name and index not in self.answers.taken and not self.answers.is_stub(index, name):
+            if index in self.answers.taken or (name and self.answers.is_stub(index, name)):
+                continue
+            if name:
                 self.made.dropped.append(name)
                 yield _own(self.theirs[index], fresh_id=True)
+            elif self.theirs[index].cell_type == "code":
+                self.made.left_behind += 1
 
 
 # -- cells ---------------------------------------------------------------------------------------------
