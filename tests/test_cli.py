@@ -79,7 +79,7 @@ def test_help_names_every_command_and_puts_the_maintainers_apart(run: Any) -> No
     told = run("--help")
     assert told.code == 0
     learners, maintainers = told.out.split("For maintainers")
-    for name in ("start", "doctor", "check", "hint", "progress", "reset"):
+    for name in ("start", "doctor", "check", "hint", "progress", "reset", "update"):
         assert f" {name} " in learners
     for name in ("build", "record", "audit"):
         assert f" {name} " in maintainers
@@ -301,8 +301,8 @@ def test_progress_is_a_table_with_a_total(run: Any, mine: Path) -> None:
     told = run("progress")
     assert told.code == 0
     words = [" ".join(line.replace("│", " ").split()) for line in told.out.splitlines()]
-    assert "01_loud 3 of 6 1 of 2 1 of 1" in words
-    assert "02_quiet 0 of 3 0 of 1 0 of 1" in words
+    assert "01_loud 3 of 6 1 of 2 1 right, 0 wrong, of 1" in words
+    assert "02_quiet 0 of 3 0 of 1 0 right, 0 wrong, of 1" in words
     assert "Total 3 of 9" in words
     assert "Go on with 01_loud" in told.out
     for name in ("call", "whisper"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tutor import checks, progress
+from memory_tutor import checks, events, progress
 from memory_tutor.exercises import Exercise, Lesson, Prediction, Result, Status
 from memory_tutor.progress import FILE, MARKER, Progress, find_folder
 
@@ -183,7 +183,7 @@ def test_a_full_disk_is_said_once_and_the_session_remembers(
     done = Progress(folder)
     done.record_hint("ask")
     with monkeypatch.context() as patch:
-        patch.setattr(progress.os, "write", full)
+        patch.setattr(events.os, "write", full)
         assert done.record_hint("ask") == 2
         done.record_check(result("ask", "passed", 3))
     said = capsys.readouterr().err.splitlines()
@@ -199,7 +199,7 @@ def test_half_a_write_is_not_taken_for_a_whole_one(
     write = os.write
     done = Progress(folder)
     with monkeypatch.context() as patch:
-        patch.setattr(progress.os, "write", lambda handle, data: write(handle, data[: len(data) // 2]))
+        patch.setattr(events.os, "write", lambda handle, data: write(handle, data[: len(data) // 2]))
         done.record_hint("ask")
     assert "No space left" in capsys.readouterr().err
     assert Progress(folder).hints_seen("ask") == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from memory_tutor import checks, course, files, resetting, workspace
+from memory_tutor import checks, course, files, originals, resetting, workspace
 from memory_tutor.course import CourseError
 from memory_tutor.notebooks import text_of
 from memory_tutor.progress import MARKER
@@ -89,7 +90,7 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path, others: list[str
 
 def test_a_folder_that_lost_its_mark_is_marked_again(folder: Path) -> None:
     (folder / "notes.txt").write_text("x", encoding="utf-8")
-    (folder / MARKER).rmdir()
+    shutil.rmtree(folder / MARKER)
     before = contents(folder)
     workspace.make(folder)
     assert (folder / MARKER).is_dir()
@@ -148,7 +149,8 @@ def test_lessons_are_copied_once_and_never_overwritten(folder: Path, small_cours
     assert workspace.copy_lessons(folder) == [NAMES[1]]
     assert workspace.copy_lessons(folder) == []
     assert mine.read_bytes() == b"my answers"
-    assert not list((folder / MARKER).iterdir())
+    assert not list((folder / MARKER).rglob("*.tmp"))
+    assert originals.kept(folder, NAMES[0]) == course.path("lessons", NAMES[0]).read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["folder", "broken link"])

@@ -16,7 +16,6 @@ from memory_tutor.errors import TutorError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Column
 
     from memory_tutor.headless import Report
 
@@ -111,10 +110,11 @@ def start(
 ) -> None:
     """Open a lesson in JupyterLab. Run it again to go on where you stopped.
 
-    New lessons are copied to your folder; what is there already is never overwritten.
+    New lessons are copied to your folder; what is there already is never overwritten. Where the course has a new
+    version of a lesson, it is offered, with your answers carried over and the old notebook kept.
     JupyterLab is open to this machine alone. Stop it with Ctrl-C.
     """
-    from memory_tutor import launch, workspace
+    from memory_tutor import launch, offering, workspace
     from memory_tutor.progress import Progress, find_folder
 
     chosen = course.find_lesson(lesson) if lesson else None
@@ -125,14 +125,22 @@ def start(
     if chosen is None:
         raise course.CourseError(f"There are no lessons in {course.folder('lessons')}. Install memory-tutor again.")
     progress.record_lesson_opened(chosen)
+    offering.offer(place)
     new = f", {len(copied)} copied to it now" if copied else ""
     print(f"Your lessons are in {place}{new}. Opening {chosen}. To stop: Ctrl-C.", flush=True)
     raise typer.Exit(launch.open_lab(place, chosen, browser=browser))
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    local: Annotated[
+        bool, typer.Option("--local", help="Look only for a model on this machine, and say how to play with it.")
+    ] = False,
+) -> None:
     """Look whether a lesson will run here, and say how to mend what is not right."""
+    if local:
+        _look_for_a_local_model()
+        return
     from rich.table import Column, Table
     from rich.text import Text
 
@@ -151,6 +159,14 @@ def doctor() -> None:
         print(f"{each.what}: {each.mend}")
     print("A lesson will not run here yet." if problems else "A lesson will run here.")
     raise typer.Exit(1 if problems else 0)
+
+
+def _look_for_a_local_model() -> None:
+    """Never a problem by itself: no lesson needs a model."""
+    from memory_tutor import local
+
+    for line in local.lines(local.endpoints()):
+        print(line)
 
 
 @app.command()
@@ -196,7 +212,9 @@ def _print_reports(reports: list[Report]) -> None:
     from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(*_folded("Exercise"), Column("Points", no_wrap=True), *_folded("Message"), show_lines=True)
+    from memory_tutor.progress_table import folded
+
+    table = Table(*folded("Exercise"), Column("Points", no_wrap=True), *folded("Message"), show_lines=True)
     for report in reports:
         table.add_section()
         table.add_row(Text(report.lesson, style="bold"), f"{report.points} of {report.of}", Text(report.problem))
@@ -225,30 +243,36 @@ def hint(
 
 
 @app.command()
-def progress(folder: FolderOption = None) -> None:
-    """Show how far you are in each lesson."""
-    from rich.table import Table
-
-    from memory_tutor import workspace
+def progress(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LESSON|FILE]",
+            help="A lesson to see in detail; with --html, the file to write (progress.html in your folder by default).",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Write a page with everything, for a browser.")] = False,
+    folder: FolderOption = None,
+) -> None:
+    """Show how far you are in each lesson, or how one lesson went, or write a page with both."""
+    from memory_tutor import progress_page, progress_table, workspace
     from memory_tutor.progress import Progress
 
-    done = Progress(workspace.find(folder))
-    rows = done.summary()
-    table = Table(*_folded("Lesson", "Points", "Exercises passed", "Predictions made"))
-    for row in rows:
-        table.add_row(
-            row.lesson,
-            f"{row.points} of {row.of}",
-            f"{row.passed} of {row.exercises}",
-            f"{row.predicted} of {row.predictions}",
-        )
-    table.add_section()
-    table.add_row("Total", f"{sum(row.points for row in rows)} of {sum(row.of for row in rows)}", "", "")
-    _console().print(table)
-    if any(not row.complete for row in rows):
-        print(f"Go on with {done.next_lesson()}: memory-tutor start")
-    elif rows:
-        print("Every exercise is passed.")
+    place = workspace.find(folder)
+    done = Progress(place)
+    if html:
+        written = progress_page.write(Path(what).expanduser() if what else place / progress_page.NAME, done)
+        print(f"Your progress is in {written}. Open it in a browser.")
+    elif what:
+        _console().print(progress_table.of_lesson(checks.lesson(course.find_lesson(what)), done))
+    else:
+        rows = done.summary()
+        _console().print(progress_table.of_course(rows))
+        if any(not row.complete for row in rows):
+            print(f"Go on with {done.next_lesson()}: memory-tutor start")
+        elif rows:
+            print("Every exercise is passed.")
 
 
 @app.command()
@@ -280,6 +304,26 @@ def reset(
 
 
 @app.command()
+def update(
+    lessons: Annotated[
+        list[str] | None,
+        typer.Argument(help="Numbers or names of lessons; all that you have by default.", show_default=False),
+    ] = None,
+    folder: FolderOption = None,
+) -> None:
+    """Take over the new versions of lessons, with your answers in them.
+
+    Each old notebook is kept, with its date, in the folder "backups" beside your lessons.
+    """
+    from memory_tutor import offering, workspace
+
+    place = workspace.find(folder)
+    names = [course.find_lesson(text) for text in lessons or []]
+    names = names or [name for name in course.lesson_names() if workspace.notebook(place, name).exists()]
+    raise typer.Exit(0 if offering.take(place, list(dict.fromkeys(names))) else 1)
+
+
+@app.command()
 def chat(
     folder: FolderOption = None,
     mode: Annotated[
@@ -299,13 +343,6 @@ def chat(
     place = workspace.find(folder) if folder else find_folder() or find_folder(workspace.DEFAULT)
     with talks.opened(place, mode=mode, session=session, course_own=reference) as made:
         made.run()
-
-
-def _folded(*names: str) -> list[Column]:
-    """Columns that lose nothing in a narrow terminal: a word that is too long goes on in the next line."""
-    from rich.table import Column
-
-    return [Column(name, overflow="fold") for name in names]
 
 
 def _console(*, stderr: bool = False) -> Console:

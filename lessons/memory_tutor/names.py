@@ -21,14 +21,14 @@ def bound_names(source: str) -> set[str]:
         LintSyntaxError: it is not valid Python.
     """
     found = _Names()
-    found.visit(_parse(source))
+    found.visit(parsed(source))
     return found.names
 
 
 def tutor_calls(source: str) -> list[tuple[str, str]]:
     """The calls `tutor.method("name", …)` in a cell, as (method, name), in order; [] if it is not Python."""
     try:
-        tree = _parse(source)
+        tree = parsed(source)
     except LintSyntaxError:
         return []
     calls = [
@@ -70,7 +70,12 @@ def _lengths(node: ast.Dict) -> Iterator[tuple[str, int]]:
             yield key.value, len(value.elts)
 
 
-def _parse(source: str) -> ast.Module:
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a cell.
+
+    Raises:
+        LintSyntaxError: it is not valid Python, IPython's magics apart.
+    """
     from IPython.core import inputtransformer2
 
     magics: Any = inputtransformer2.TransformerManager  # without types

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memory_tutor.exercises import WORD, Result, Status
+from memory_tutor.events import Event, EventLog
+from memory_tutor.exercises import Result
+from memory_tutor.history import ExerciseHistory, History
 
 #: A folder that holds a folder of this name is a learner's folder.
 MARKER = ".memory-tutor"
 FILE = "progress.jsonl"
 #: Characters of a check's message that are kept: enough to read, little enough for one write.
 KEPT = 2000
-
-Event = dict[str, Any]
 
 
 def find_folder(start: Path | None = None) -> Path | None:
@@ -49,6 +45,8 @@ class LessonProgress:
         points: earned so far, `of` so many.
         passed: how many exercises passed, of `exercises`.
         predicted: how many predictions were made, of `predictions`.
+        right: how many of them are right; what was chosen last counts.
+        changed: how many were made anew with another choice.
     """
 
     lesson: str
@@ -59,6 +57,12 @@ class LessonProgress:
     exercises: int
     predicted: int
     predictions: int
+    right: int = 0
+    changed: int = 0
+
+    @property
+    def wrong(self) -> int:
+        return self.predicted - self.right
 
     @property
     def complete(self) -> bool:
@@ -68,7 +72,7 @@ class LessonProgress:
 class Progress:
     """The events of one learner.
 
-    Every question reads the file again, so that two kernels and the command see each other's events.
+    Every question reads what is new in the file, so that two kernels and the command see each other's events.
     What cannot be written is said once and remembered by this object: checks go on without the disk.
 
     Args:
@@ -77,6 +81,8 @@ class Progress:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = folder / MARKER / FILE if folder else None
+        self._log = EventLog(self._file) if self._file else None
+        self._history = History()
         self._unsaved: list[Event] = []
         self._warned = False
 
@@ -122,29 +128,35 @@ class Progress:
 
     def hints_seen(self, name: str) -> int:
         """How many hints were asked for since the exercise was last reset."""
-        return sum(event["event"] == "hint" for event in self._of("exercise", name))
+        return self.exercise(name).hints
 
     def choice(self, name: str) -> str | None:
         """The latest choice in a prediction, or None."""
-        choices = [event.get("choice") for event in self._of("prediction", name)]
-        return next((choice for choice in reversed(choices) if isinstance(choice, str)), None)
+        return next(reversed(self.choices(name)), None)
 
     def best(self, name: str) -> Result | None:
         """The result with the most points since the exercise was last reset; of equal ones the latest."""
-        best: Result | None = None
-        for result in self._results(name):
-            if best is None or (result.passed, result.points) >= (best.passed, best.points):
-                best = result
-        return best
+        return self.exercise(name).best
 
     def failures(self, name: str) -> int:
         """How many checks said "wrong" or "raised" since the exercise was last reset."""
-        return sum(result.status in ("wrong", "raised") for result in self._results(name))
+        return self.exercise(name).failures
 
     def last_lesson(self) -> str | None:
         """The lesson that was opened last, or None."""
-        opened = [event.get("lesson") for event in self._events() if event["event"] == "lesson"]
-        return next((lesson for lesson in reversed(opened) if isinstance(lesson, str)), None)
+        return self._up_to_date().last_lesson
+
+    def exercise(self, name: str) -> ExerciseHistory:
+        """All that happened with an exercise since it was last reset."""
+        return self._up_to_date().exercises.get(name) or ExerciseHistory(name)
+
+    def choices(self, name: str) -> list[str]:
+        """The choices made in a prediction since it was last reset, each unlike the one before."""
+        return list(self._up_to_date().predictions.get(name, ()))
+
+    def latest(self) -> str | None:
+        """When something happened last, in ISO 8601; None if nothing has, or nobody knows."""
+        return self._up_to_date().latest
 
     def summary(self) -> list[LessonProgress]:
         """How far the learner is in each lesson of this installation, in order."""
@@ -153,6 +165,7 @@ class Progress:
         table = []
         for lesson in checks.lessons():
             results = [result for name in lesson.exercises if (result := self.best(name))]
+            choices = {each: made for each in lesson.predictions if (made := self.choices(each))}
             table.append(
                 LessonProgress(
                     lesson.name,
@@ -161,8 +174,10 @@ class Progress:
                     of=lesson.points,
                     passed=sum(result.passed for result in results),
                     exercises=len(lesson.exercises),
-                    predicted=sum(self.choice(name) is not None for name in lesson.predictions),
+                    predicted=len(choices),
                     predictions=len(lesson.predictions),
+                    right=sum(made[-1] == lesson.predictions[name].right for name, made in choices.items()),
+                    changed=sum(len(made) > 1 for made in choices.values()),
                 )
             )
         return table
@@ -183,56 +198,36 @@ class Progress:
 
     # -- the file --------------------------------------------------------------------------------
 
-    def _of(self, key: str, name: str) -> list[Event]:
-        """The events of one exercise or prediction since it was last reset."""
-        found: list[Event] = []
-        for event in self._events():
-            names = event.get("names")
-            if event["event"] == "reset" and isinstance(names, list) and name in names:
-                found.clear()
-            elif event.get(key) == name:
-                found.append(event)
-        return found
-
-    def _results(self, name: str) -> Iterator[Result]:
-        for event in self._of("exercise", name):
-            points, of, message = event.get("points"), event.get("of"), event.get("message")
-            status: Status | None = next((word for word in WORD if word == event.get("status")), None)
-            if event["event"] == "check" and status and isinstance(points, int) and isinstance(of, int):
-                yield Result(name, status, points, of, str(message))
-
-    def _events(self) -> list[Event]:
-        """All events that can be read; a line torn by a crash or edited by hand is passed over."""
-        events = []
-        for line in self._read().split(b"\n"):
-            try:
-                event = json.loads(line)
-            except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError
-                continue
-            if isinstance(event, dict) and isinstance(event.get("event"), str):
-                events.append(event)
-        return events + self._unsaved
-
-    def _read(self) -> bytes:
-        if self._file is None:
-            return b""
+    def _up_to_date(self) -> History:
+        """The history, with what is new in the file."""
+        if self._log is None:
+            return self._history
         try:
-            return self._file.read_bytes()
-        except FileNotFoundError:
-            return b""
+            anew, events = self._log.read()
         except OSError as error:
             self._warn(f"Your progress cannot be read: {error.strerror} ({self._file}).")
-            return b""
+            return self._history
+        if anew:
+            self._history = History()
+            events = events + self._unsaved
+        for event in events:
+            self._history.add(event)
+        return self._history
+
+    def _remember(self, event: Event) -> None:
+        """Keep an event that is on no disk."""
+        self._up_to_date().add(event)
+        self._unsaved.append(event)
 
     def _append(self, kind: str, **details: Any) -> None:
         event = {"event": kind, "at": datetime.now().astimezone().isoformat(timespec="seconds"), **details}
-        if self._file is None:
-            self._unsaved.append(event)
+        if self._log is None:
+            self._remember(event)
             return
         try:
-            _append_line(self._file, json.dumps(event).encode("ascii"))
+            self._log.append(event)
         except OSError as error:
-            self._unsaved.append(event)
+            self._remember(event)
             self._warn(
                 f"Your progress is not being saved: {error.strerror} ({self._file}). "
                 "Your answers are checked all the same."
@@ -242,35 +237,3 @@ class Progress:
         if not self._warned:
             self._warned = True
             print(sentence, file=sys.stderr)
-
-
-def _append_line(file: Path, line: bytes) -> None:
-    """Add a line in one write, so that several processes never tear or lose each other's.
-
-    Raises:
-        OSError: it was not written, or only a part of it; the next line starts on a line of its own.
-    """
-    handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        _lock_where_appending_is_not_atomic(handle)
-        size = os.lseek(handle, 0, os.SEEK_END)
-        torn = size > 0 and _last_byte(handle, size) != b"\n"
-        data = (b"\n" if torn else b"") + line + b"\n"
-        if os.write(handle, data) != len(data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-    finally:
-        os.close(handle)
-
-
-def _last_byte(handle: int, size: int) -> bytes:
-    os.lseek(handle, size - 1, os.SEEK_SET)
-    return os.read(handle, 1)
-
-
-def _lock_where_appending_is_not_atomic(handle: int) -> None:
-    """On Windows an append is a seek and a write: hold a byte far behind the end until the file is closed."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(handle, 2**30, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)

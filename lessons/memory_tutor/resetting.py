@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_tutor import checks, course, files
+from memory_tutor import checks, course, files, originals
 from memory_tutor.names import LintSyntaxError, bound_names
 from memory_tutor.notebooks import grading, text_of
 from memory_tutor.progress import MARKER
@@ -39,6 +39,7 @@ def reset_lesson(folder: Path, lesson: str) -> Reset:
     fresh = course.path("lessons", lesson).read_bytes()
     backup = back_up(folder, file) if file.exists() else None
     files.replace(file, fresh, folder / MARKER)
+    originals.keep(folder, lesson, fresh)
     made = checks.lesson(lesson)
     return Reset(file, backup, [*made.exercises, *made.predictions], [])
 

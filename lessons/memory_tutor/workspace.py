@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memory_tutor import course, files
+from memory_tutor import course, files, originals
 from memory_tutor.errors import TutorError
 from memory_tutor.progress import MARKER, find_folder
 
@@ -137,11 +137,13 @@ def copy_lessons(folder: Path) -> list[str]:
     Raises:
         OSError: the folder cannot be written; no half copy is left.
     """
-    return [
-        lesson
-        for lesson in course.lesson_names()
-        if files.create(notebook(folder, lesson), course.path("lessons", lesson).read_bytes(), folder / MARKER)
-    ]
+    copied = []
+    for lesson in course.lesson_names():
+        data = course.path("lessons", lesson).read_bytes()
+        if files.create(notebook(folder, lesson), data, folder / MARKER):
+            copied.append(lesson)
+            originals.keep(folder, lesson, data)
+    return copied
 
 
 def read_notebook(file: Path) -> Any:
@@ -151,12 +153,23 @@ def read_notebook(file: Path) -> Any:
         WorkspaceError: the file is empty, cut short, or not a notebook; one line.
         OSError: it cannot be read.
     """
+    return parse_notebook(file.name, file.read_bytes())
+
+
+def parse_notebook(name: str, data: bytes) -> Any:
+    """A notebook in today's format, from the bytes of its file.
+
+    Args:
+        name: of the file, for messages.
+
+    Raises:
+        WorkspaceError: they are empty, cut short, or not a notebook; one line.
+    """
     import nbformat
 
-    again = f"To begin it anew, with a copy kept: memory-tutor reset {file.stem}"
-    data = file.read_bytes()
+    again = f"To begin it anew, with a copy kept: memory-tutor reset {name.removesuffix('.ipynb')}"
     if not data.strip():
-        raise WorkspaceError(f"{file.name} is empty. {again}")
+        raise WorkspaceError(f"{name} is empty. {again}")
     try:
         book = nbformat.reads(data.decode("utf-8-sig"), as_version=4)  # type: ignore[no-untyped-call]
         for cell in book.cells:  # what every reader relies on
@@ -165,7 +178,7 @@ def read_notebook(file: Path) -> Any:
             cell.source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     except Exception as error:  # nbformat lets KeyError, AttributeError and others through for odd files
         reason = " ".join(str(error).split())[:100]
-        raise WorkspaceError(f"{file.name} is no notebook any more ({reason}). {again}") from error
+        raise WorkspaceError(f"{name} is no notebook any more ({reason}). {again}") from error
     return book
 
 
