@@ -13,7 +13,6 @@ from fake_endpoint import Endpoint
 from memory_tutor import chat, cli, course, notebooks, sample, stores, workspace
 from memory_tutor.chat import ChatError
 from memory_tutor.solutions import NoSolution
-from memory_tutor.tutor import StartError
 
 LESSON = "08_capstone"
 MESSAGES = [line for line in sample.LINES if not line.startswith("/")]
@@ -233,11 +232,6 @@ def test_without_a_folder_and_without_solutions(monkeypatch: pytest.MonkeyPatch,
     assert talk(["", "/quit"], folder).count("assistant> ") == 1, "a learner's own needs none"
 
 
-def test_a_mode_that_does_not_exist() -> None:
-    with pytest.raises(StartError, match="There is no mode"):
-        talk([], None, mode="lively", course_own=True)
-
-
 # -- live ----------------------------------------------------------------------------------------------
 
 
@@ -337,3 +331,9 @@ def test_the_command_says_in_one_line_what_is_missing(
             cli.main(["chat", *arguments])
         captured = capsys.readouterr()
         assert ended.value.code == 1 and captured.err and "Traceback" not in captured.out + captured.err
+
+
+@pytest.mark.parametrize("mode", ["", "record", "offline"])
+def test_a_mode_that_is_none_is_told_which_there_are(mode: str) -> None:
+    with pytest.raises(chat.ChatError, match="replay, explore, live"), chat.opened(None, mode=mode):
+        pass

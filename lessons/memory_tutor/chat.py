@@ -24,6 +24,8 @@ from memory_tutor.tutor import Tutor
 from memory_tutor.workspace import notebook, read_notebook
 
 LESSON = "08_capstone"
+#: Who answers: the recording, the recording where it can and else the endpoint, or the endpoint.
+MODES = ("replay", "explore", "live")
 #: Where live talks are kept, in the learner's folder.
 KEPT_IN = "chat.db"
 
@@ -112,7 +114,7 @@ class Chat:
             self.write(self._not_recorded(line, error))
         except (TutorError, openai.OpenAIError) as error:
             self.write(f"This message was not answered. {type(error).__name__}: {error}")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.write(_where(error))
         else:
             if self.script and line == self.script[0]:
@@ -133,7 +135,7 @@ class Chat:
         return f"Offline, only the recorded talk is answered. {following}{LIVE}"
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """What a learner's class raised, with the line of the notebook that did."""
     said = f"Assistant raised {type(error).__name__}: {error}".rstrip(": ")
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -185,9 +187,11 @@ def opened(
         read, write: as in `Chat`.
 
     Raises:
-        ChatError: there is no Assistant here.
-        StartError, LiveError: the mode does not exist or cannot start.
+        ChatError: there is no Assistant here, or no such mode.
+        LiveError: the mode cannot start.
     """
+    if mode not in MODES:
+        raise ChatError(f"There is no mode {mode!r} for a talk. There are: {', '.join(MODES)}.")
     cells = None if course_own else learners_cells(folder)
     with ExitStack() as stack:
         tutor = memory_tutor.start(LESSON, mode=mode)

@@ -35,7 +35,7 @@ def need(extra: str) -> None:
     if not all(_found(module) for module in modules):
         raise MissingExtra(
             f"This part needs {title}, which is not installed. Nothing is broken: you may leave this part out.\n"
-            f'To install it: pip install "memory-tutor[{extra}]", then restart the kernel.'
+            f'To install it, run this in a new cell, then restart the kernel: %pip install "memory-tutor[{extra}]"'
         )
 
 
