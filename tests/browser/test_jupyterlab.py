@@ -1,0 +1,100 @@
+"""What a learner sees in a real JupyterLab."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install playwright axe-playwright-python")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+
+import lab  # noqa: E402
+
+PROGRAM = lab.program()
+if PROGRAM is None:
+    pytest.skip("no browser is installed (on Debian: apt-get install chromium)", allow_module_level=True)
+
+STUB = "def ask(text"
+WRONG = """def ask(text: str) -> str:
+    messages = [{"role": "user", "content": text}]
+    return client.chat.completions.create(model=model, messages=messages)
+"""
+RIGHT = """def ask(text: str) -> str:
+    messages = [{"role": "user", "content": text}]
+    response = client.chat.completions.create(model=model, messages=messages)
+    return response.choices[0].message.content or ""
+"""
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
+    """One JupyterLab and one browser for all tests."""
+    assert PROGRAM is not None
+    with lab.opened(tmp_path_factory.mktemp("learner") / "my-lessons", PROGRAM) as opened:
+        yield opened
+
+
+def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
+    with learner.notebook("01_stateless_calls") as notebook:
+        page = notebook.page
+        assert page.locator(".jp-Dialog").count() == 0, "a dialog stands in the way"
+        notebook.run_all()
+        shown = page.locator(".jp-Notebook").inner_text()
+        assert "Nothing is sent; no key is used." in shown
+        assert "Request 2:" in shown
+        assert "NOT ATTEMPTED ask" in shown
+        assert "Traceback" not in shown
+
+        notebook.write(STUB, WRONG)
+        assert "NOT YET ask: " in (told := notebook.run('tutor.check("ask")'))
+        assert "ChatCompletion" in told and 'tutor.hint("ask")' in told and "Traceback" not in told
+
+        notebook.write(STUB, RIGHT)
+        assert "PASSED ask: 3 of 3 points" in notebook.run('tutor.check("ask")')
+        assert "Another right way" in notebook.cell('tutor.check("ask")').inner_text()
+        notebook.save()
+
+        notebook.reload()
+        notebook.show_all()
+        assert 'content or ""' in notebook.cell(STUB).inner_text()
+        notebook.restart()
+        assert "NOT ATTEMPTED" not in notebook.cell('tutor.check("ask")').inner_text()
+        notebook.run_all()
+        assert "PASSED ask: 3 of 3 points" in notebook.cell('tutor.check("ask")').inner_text()
+    told = lab.run("progress", "1", "--folder", learner.folder)
+    assert re.search(r"ask\b.*passed", told), told
+    assert learner.elsewhere == []
+
+
+@pytest.mark.parametrize(
+    ("lesson", "pictures"),
+    [
+        ("02_manual_history", ["turn 8: ", "A row for each request"]),
+        ("04_sliding_windows", ["A row for each request", "a window of 5 ends at"]),
+    ],
+)
+def test_pictures_are_there_and_no_output_has_a_serious_fault(
+    learner: lab.Lab, lesson: str, pictures: list[str]
+) -> None:
+    with learner.notebook(lesson) as notebook:
+        notebook.run_all()
+        for name in pictures:
+            picture = notebook.page.locator(f'.jp-OutputArea svg[role=img][aria-label*="{name}"]').first
+            box = picture.bounding_box()
+            assert box is not None and box["width"] > 100 and box["height"] > 5, name
+        found = axe.Axe().run(
+            notebook.page,
+            context={"include": [[".jp-OutputArea-output"]]},
+            options={"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]},
+        )
+        serious = [
+            f"{each['id']}: {node['html'][:200]}"
+            for each in found.response["violations"]
+            if each["impact"] in ("serious", "critical")
+            for node in each["nodes"]
+        ]
+        assert serious == [], json.dumps(serious, indent=2)
+    assert learner.elsewhere == []
