@@ -289,3 +289,26 @@ def test_a_start_that_is_interrupted_leaves_nothing_open(tutor: Any, monkeypatch
 def test_a_mode_that_is_no_text(tutor: Any) -> None:
     with pytest.raises(TutorError, match="no mode '3'"):
         memory_tutor.start(LESSON, mode=3)  # type: ignore[arg-type]
+
+
+def test_a_class_that_is_checked_from_several_sides_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    tutor = memory_tutor.start("08_capstone")
+    for ask in (tutor.check, tutor.hint, tutor.solution):
+        with pytest.raises(CourseError, match=r"Assistant is checked from 5 sides: keeps_apart"):
+            ask("Assistant")
+
+
+def test_no_server_is_started_where_answers_are_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MEMORY_TUTOR_LEARNER", "1")
+    tutor = memory_tutor.start("06_persistence")
+    assert list(tutor.stores("redis", "postgres", "mongo", conflict=Exception)) == []
+    assert "left out where answers are checked" in capsys.readouterr().out
+
+
+def test_without_solutions_a_cell_that_needs_one_says_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solutions.course, "has", lambda part: False)
+    tutor = memory_tutor.start("07_frameworks")
+    with pytest.raises(solutions.NoSolution, match="go on with the next cell"):
+        tutor.reference("trim_messages")

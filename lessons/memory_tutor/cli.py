@@ -295,6 +295,8 @@ def reset(
     made = resetting.reset_exercise(place, found, name) if name else resetting.reset_lesson(place, found)
     Progress(place).record_reset(made.names)
     print(f"{name or found} begins anew in {made.notebook}.")
+    if name and (others := [each for each in made.names if each != name]):
+        print(f"It shares one answer with {', '.join(others)}: they begin anew, too.")
     if made.backup:
         print(f"What you had is kept in {made.backup}.")
     if made.also_defined:
