@@ -408,11 +408,13 @@ def test_m13_two_workers_lose_no_turn(course: dict[str, Any], store: Any, tmp_pa
         for number in range(60):
             turn = [{"role": role, "content": f"{sys.argv[2]} {number}"} for role in ("user", "assistant")]
             while True:
-                _, _, version = store.load(("t", "u", "s"), last=0)
                 try:
+                    _, _, version = store.load(("t", "u", "s"), last=0)
                     store.append(("t", "u", "s"), turn, version)
                 except Exception as error:
-                    assert type(error).__name__ == "Conflict", repr(error)
+                    # Locked: who opens a file while the last other connection closes it may be sent away at once,
+                    # whatever the timeout (SQLite's page on WAL). Nothing was written then, and the worker knows.
+                    assert type(error).__name__ == "Conflict" or "locked" in str(error), repr(error)
                 else:
                     break
     """

@@ -31,6 +31,8 @@ CREATE TEMP TRIGGER expire AFTER INSERT ON main.conversations BEGIN
     DELETE FROM expiry WHERE tenant = NEW.tenant AND user = NEW.user AND session = NEW.session;
 END;
 """
+#: Seconds to wait for a file that is being closed or recovered.
+PATIENCE = 5.0
 USERS = "tenant = ? AND user = ?"
 ONES = f"{USERS} AND session = ?"
 
@@ -56,7 +58,7 @@ def open(address: str, *, lifetime: float | None, conflict: type[Exception]) -> 
 
 def _with_expiry(connect: Callable[[str], sqlite3.Connection], lifetime: float | None) -> Callable[[str], Any]:
     def connect_(path: str) -> sqlite3.Connection:
-        connection = connect(path)
+        connection = _opened(connect, path)
         try:
             connection.executescript(SCHEMA)
             connection.execute(LAST_FOR_EVER if lifetime is None else EXPIRE.format(lifetime=float(lifetime)))
@@ -66,6 +68,20 @@ def _with_expiry(connect: Callable[[str], sqlite3.Connection], lifetime: float |
         return connection
 
     return connect_
+
+
+def _opened(connect: Callable[[str], sqlite3.Connection], path: str) -> sqlite3.Connection:
+    """A connection, also where the last other one is just closing: SQLite then says "locked" at once, whatever its
+    timeout (its page on WAL names the case). Nothing has been asked yet, so it may be tried again.
+    """
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return connect(path)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 class _WithExpiry:
