@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory_tutor.checks import common
+from memory_tutor.checks import common, kept
 from memory_tutor.checks.json_in_text import dumped_twice, objects, same_json, shows
 from memory_tutor.checks.turns import SYSTEM_PROMPT
 from memory_tutor.codec import shorten
@@ -236,7 +236,7 @@ def _dialogue(sent: Sent, wanted: Wanted, call: str, loads: Sequence[Any]) -> No
             Look at where in the list the question goes, and with which role."""
         )
     before = dialogue[:-1]
-    if list(map(_meaning, before)) == list(map(_meaning, wanted.newest)):
+    if kept.same(before, wanted.newest):
         return
     if ("user", text) in seen[:-1]:
         raise Misconception(
@@ -251,13 +251,6 @@ def _dialogue(sent: Sent, wanted: Wanted, call: str, loads: Sequence[Any]) -> No
             Look at what your code makes of the messages that `load` gives."""
         )
     _wrong_window(before, wanted, call, loads)
-
-
-def _meaning(message: Any) -> Any:
-    """A message without what says nothing to an API: keys that are None, and a content that is empty."""
-    if not isinstance(message, dict):
-        return message
-    return {key: value for key, value in message.items() if value is not None and (key, value) != ("content", "")}
 
 
 def _wrong_window(before: list[Any], wanted: Wanted, call: str, loads: Sequence[Any]) -> None:
