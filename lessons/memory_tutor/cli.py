@@ -33,6 +33,10 @@ app = typer.Typer(
 )
 maintain.add_to(app)
 
+LessonsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(help="Numbers or names of lessons; all that you have by default.", show_default=False),
+]
 FolderOption = Annotated[
     Path | None,
     typer.Option("--folder", help="Your folder of lessons, if you are not in it.", show_default=False),
@@ -171,10 +175,7 @@ def _look_for_a_local_model() -> None:
 
 @app.command()
 def check(
-    lessons: Annotated[
-        list[str] | None,
-        typer.Argument(help="Numbers or names of lessons; all that you have by default.", show_default=False),
-    ] = None,
+    lessons: LessonsArgument = None,
     folder: FolderOption = None,
 ) -> None:
     """Check your answers to all exercises, as saved, without opening a notebook."""
@@ -307,10 +308,7 @@ def reset(
 
 @app.command()
 def update(
-    lessons: Annotated[
-        list[str] | None,
-        typer.Argument(help="Numbers or names of lessons; all that you have by default.", show_default=False),
-    ] = None,
+    lessons: LessonsArgument = None,
     folder: FolderOption = None,
 ) -> None:
     """Take over the new versions of lessons, with your answers in them.
