@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from html import escape
+from threading import Lock
 from typing import Any, overload
 
 from memory_tutor.cassette import Request, Response, endpoint
 from memory_tutor.errors import TutorError
 from memory_tutor.strip import Row, Strip
 from memory_tutor.tables import Table, count
-from memory_tutor.texts import content_text, error_text, preview, reply_texts, role_of
+from memory_tutor.texts import content_text, error_text, preview, reply_text, role_of
 
 #: What a table of no requests says.
 EMPTY = "No requests have been made yet."
@@ -27,6 +29,8 @@ FIRST, NEWEST, REQUESTS = 10, 30, 50
 SAME = 3
 #: Roles whose messages are instructions, not dialogue.
 INSTRUCTIONS = ("system", "developer")
+#: What a request of the responses API names instead of sending it again.
+KEPT_ELSEWHERE = ("previous_response_id", "conversation")
 
 
 @dataclass(eq=False)
@@ -51,8 +55,14 @@ class Call:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages, in the order in which they were sent."""
-        return self.request.messages
+        """The messages, in the order in which the model gets them.
+
+        The `instructions` of the responses API come first: the provider makes a system message of them.
+        """
+        body = self.request.body
+        instructions = body.get("instructions") if isinstance(body, dict) else None
+        first = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
+        return [*first, *self.request.messages]
 
     @property
     def new(self) -> list[bool]:
@@ -85,24 +95,26 @@ class Call:
     def _bodies(self) -> list[Any]:
         if self.response is None:
             return []
-        try:
-            return list(self.response.events()) if self.response.streamed else [json.loads(self.response.body)]
-        except ValueError:
-            return []
+        bodies = []
+        with suppress(ValueError):  # what came before the damage counts
+            for body in self.response.events() if self.response.streamed else map(json.loads, [self.response.body]):
+                bodies.append(body)
+        return bodies
 
     @property
     def answered(self) -> bool:
-        """Whether a reply came, rather than a refusal or nothing."""
-        return self.response is not None and self.response.status < 400
+        """Whether a reply came, rather than a refusal, a stream that the endpoint broke off, or nothing."""
+        return self.response is not None and self.response.status < 400 and not error_text(self._bodies)
 
     @property
     def reply(self) -> str:
-        """The text of the reply, of a stream too; for a refusal, what the endpoint said."""
+        """The text of the reply, of a stream too, and the tools that it calls; else what the endpoint said."""
         if self.response is None:
             return f"({self.error or 'no reply'})"
-        if not self.answered:
-            return f"({self.response.status}: {error_text(self._bodies) or self.response.body[:200]})"
-        return "".join(reply_texts(self._bodies))
+        text, error = reply_text(self._bodies), error_text(self._bodies)
+        if self.response.status >= 400:
+            return f"({self.response.status}: {error or self.response.body[:200]})"
+        return f"{text} (broken off: {error})".strip() if error else text
 
     @property
     def model(self) -> str:
@@ -139,11 +151,13 @@ class Transcript:
 
     def __init__(self, calls: Iterable[Call] = ()) -> None:
         self._calls = list(calls)
+        self._beginning = Lock()
 
     def begin(self, request: Request) -> Call:
         """Add a request that is about to be answered."""
-        call = Call(len(self._calls) + 1, request, before=self._calls[-1] if self._calls else None)
-        self._calls.append(call)
+        with self._beginning:  # threads of a learner's code may ask at once
+            call = Call(len(self._calls) + 1, request, before=self._calls[-1] if self._calls else None)
+            self._calls.append(call)
         return call
 
     def diff(self, first: int = -2, second: int = -1) -> Difference:
@@ -367,6 +381,14 @@ def _is_pad(message: Any) -> bool:
 
 
 def _foot(call: Call, total: int) -> str:
+    """The tokens, and what the model gets that is not in the request."""
+    body = call.request.body if isinstance(call.request.body, dict) else {}
+    named = [body[name] for name in KEPT_ELSEWHERE if body.get(name)]
+    kept = [preview(str(each.get("id") if isinstance(each, dict) else each)) for each in named]
+    return "; ".join([_counted(call, total), *(f"goes on from {name}, which the provider keeps" for name in kept)])
+
+
+def _counted(call: Call, total: int) -> str:
     usage = call.usage
     if "prompt_tokens" not in usage:
         return "tokens: not counted"
