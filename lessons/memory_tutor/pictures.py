@@ -122,7 +122,7 @@ class Lines:
         )
         unit = f" ({escape(self.unit)})" if self.unit else ""
         return (
-            f"<div><b>{escape(self.title)}</b>{unit}</div><div>{self._picture()}</div>"
+            f"<div><b>{escape(self.title)}</b>{unit}</div>{on_page(self._picture())}"
             f"<table><caption{left}>The same numbers</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         )
@@ -181,6 +181,15 @@ class Lines:
             names += f'<text x="{LEFT + FIELD_WIDTH + 10}" y="{round(free, 1)}">{escape(name)}</text>'
             free += 16
         return names
+
+
+def on_page(picture: str) -> str:
+    """A picture that a table goes with, for a page.
+
+    A page that takes SVG for unsafe, as JupyterLab does in a notebook that it does not trust, strips the tags and
+    keeps the words between them: without size they are not seen, and where the size is stripped too, they are apart.
+    """
+    return f'<div style="font-size:0">{picture.replace("</text>", "</text> ")}</div>'
 
 
 def _mark(place: int, x: float, y: float) -> str:

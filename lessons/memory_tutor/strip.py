@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from memory_tutor.pictures import on_page
 from memory_tutor.tables import Table, count
 
 #: The field of the blocks, the room beside it for words, and a row, in pixels.
@@ -60,7 +61,7 @@ class Strip:
         return self._table().plain()
 
     def _repr_html_(self) -> str:
-        return f"<div>{self._picture()}</div>{self._table().html()}" if self.rows else self._table().html()
+        return f"{on_page(self._picture())}{self._table().html()}" if self.rows else self._table().html()
 
     def _table(self) -> Table:
         roles = self._roles()
