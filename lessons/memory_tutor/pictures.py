@@ -11,6 +11,8 @@ Row = tuple[str, float]
 WIDTH, HEIGHT = 360, 14
 #: The field in which lines are drawn, and the room around it for numbers and names, in pixels.
 FIELD_WIDTH, FIELD_HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 400, 200, 64, 170, 12, 36
+#: So far a picture and a bar shrink with the page, in pixels; on a narrower one, as at 200 %, the output scrolls.
+NARROWEST, NARROWEST_BAR = 480, 120
 #: How lines are told apart, without colours: dashes, and marks at the steps.
 DASHES = ("none", "7 4", "2 4", "10 3 2 3")
 
@@ -64,7 +66,8 @@ class Chart:
         width = round(WIDTH * self._share(number), 1)
         return (
             f'<svg role="img" aria-label="{name}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'fill="currentColor"><rect width="{width}" height="{HEIGHT}" fill-opacity="0.55"/></svg>'
+            f'preserveAspectRatio="none" style="min-width:{NARROWEST_BAR}px" fill="currentColor">'
+            f'<rect width="{width}" height="{HEIGHT}" fill-opacity="0.55"/></svg>'
         )
 
 
@@ -136,7 +139,7 @@ class Lines:
         )
         return (
             f'<svg role="img" aria-label="{name}" viewBox="0 0 {width} {height}" '
-            f'style="width:100%;max-width:{width}px;height:auto" fill="currentColor" stroke="none" '
+            f'style="{fitting(width)}" fill="currentColor" stroke="none" '
             f'font-size="12">{self._axes()}{drawn}{self._names()}</svg>'
         )
 
@@ -181,6 +184,15 @@ class Lines:
             names += f'<text x="{LEFT + FIELD_WIDTH + 10}" y="{round(free, 1)}">{escape(name)}</text>'
             free += 16
         return names
+
+
+def fitting(width: int) -> str:
+    """The style of a picture that shrinks with the page as long as its words can be read.
+
+    Args:
+        width: in pixels, where there is room.
+    """
+    return f"width:100%;min-width:{NARROWEST}px;max-width:{width}px;height:auto"
 
 
 def on_page(picture: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from memory_tutor.pictures import on_page
+from memory_tutor.pictures import fitting, on_page
 from memory_tutor.tables import Table, count
 
 #: The field of the blocks, the room beside it for words, and a row, in pixels.
@@ -92,7 +92,7 @@ class Strip:
         width, height = LEFT + FIELD + RIGHT, STEP * (len(self.rows) + 2)
         return (
             f'<svg role="img" aria-label="{escape(self._told())}" viewBox="0 0 {width} {height}" '
-            f'style="width:100%;max-width:{width}px;height:auto" fill="currentColor" font-size="12">'
+            f'style="{fitting(width)}" fill="currentColor" font-size="12">'
             f"<defs>{patterns}</defs>{body.replace('#MARK', f'-{mark}')}</svg>"
         )
 

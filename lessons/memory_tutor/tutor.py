@@ -223,7 +223,7 @@ class Tutor:
         lines = [
             f"Hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}" for number in range(1, seen + 1)
         ]
-        print("\n".join(lines))
+        print("\n".join(wrapped("\n".join(lines))))
 
     def solution(self, name: str, give_up: bool = False) -> None:
         """Print a solution of an exercise, after a pass, after three failed checks, or when you give up.
