@@ -15,6 +15,10 @@ from memory_tutor.cassette import Request, Response
 from memory_tutor.pictures import Chart, Lines
 from memory_tutor.transcript import Call, Transcript
 
+#: What a page is asked to know.
+TAGS = {"div", "p", "b", "br", "details", "summary", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+TAGS |= {"svg", "defs", "pattern", "path", "rect", "circle", "text"}
+
 SAM = {"role": "user", "content": "My name is Sam"}
 HELLO = {"role": "assistant", "content": "Hello Sam!"}
 ASK = {"role": "user", "content": "What's my name? <script>alert(1)</script>"}
@@ -94,6 +98,25 @@ def windowed(turns: int, window: int) -> Transcript:
         transcript.begin(chat(SYSTEM, pad(str(number)), *stored[-window:])).response = reply(answer["content"])
         stored.append(answer)
     return transcript
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        windowed(turns=4, window=3),
+        windowed(turns=4, window=3)[-1],
+        windowed(turns=4, window=3).diff(),
+        Chart("t", [("a", 1)], "tokens"),
+        Lines("t", {"a": [1, 2], "b": [2, 3]}),
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_is_shown_needs_nothing_that_a_page_may_not_have(thing: Any) -> None:
+    """No scripts, style sheets, variables of a theme, addresses: VS Code and a static page have their own."""
+    html = thing._repr_html_()
+    assert set(re.findall(r"<(\w+)", html)) <= TAGS
+    assert not re.search(r"var\(|class=|\bon\w+=|href|src=|@|url\((?!#)", html)
+    assert repr(thing), "VS Code shows the plain text alone in a workspace that is not trusted"
 
 
 def marks(call: Call) -> list[tuple[str, str]]:

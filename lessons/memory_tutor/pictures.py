@@ -66,7 +66,7 @@ class Chart:
         width = round(WIDTH * self._share(number), 1)
         return (
             f'<svg role="img" aria-label="{name}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'preserveAspectRatio="none" style="min-width:{NARROWEST_BAR}px" fill="currentColor">'
+            f'preserveAspectRatio="none" style="min-width:{NARROWEST_BAR}px;height:{HEIGHT}px" fill="currentColor">'
             f'<rect width="{width}" height="{HEIGHT}" fill-opacity="0.55"/></svg>'
         )
 

@@ -68,18 +68,21 @@ def started(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def opened(folder: Path, browser: str) -> Iterator[Lab]:
-    """A learner who begins the course in a folder.
-
-    Args:
-        browser: the program.
-    """
-    with started(folder) as address, sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=browser, args=OPTIONS)
+def running(program: str) -> Iterator[Browser]:
+    """A browser without a window."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=OPTIONS)
         try:
-            yield Lab(folder, address, running)
+            yield browser
         finally:
-            running.close()
+            browser.close()
+
+
+@contextmanager
+def opened(folder: Path, browser: Browser) -> Iterator[Lab]:
+    """A learner who begins the course in a folder."""
+    with started(folder) as address:
+        yield Lab(folder, address, browser)
 
 
 @dataclass

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("playwright", reason="Playwright is not installed: pip install playwright axe-playwright-python")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
-
-import lab  # noqa: E402
-
-PROGRAM = lab.program()
-if PROGRAM is None:
-    pytest.skip("no browser is installed (on Debian: apt-get install chromium)", allow_module_level=True)
+if TYPE_CHECKING:
+    from lab import Lab
 
 STUB = "def ask(text"
 WRONG = """def ask(text: str) -> str:
@@ -29,15 +24,9 @@ RIGHT = """def ask(text: str) -> str:
 """
 
 
-@pytest.fixture(scope="module")
-def learner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
-    """One JupyterLab and one browser for all tests."""
-    assert PROGRAM is not None
-    with lab.opened(tmp_path_factory.mktemp("learner") / "my-lessons", PROGRAM) as opened:
-        yield opened
+def test_a_learner_goes_through_the_first_exercise(learner: Lab) -> None:
+    from lab import run
 
-
-def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
     with learner.notebook("01_stateless_calls") as notebook:
         page = notebook.page
         assert page.locator(".jp-Dialog").count() == 0, "a dialog stands in the way"
@@ -64,7 +53,7 @@ def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
         assert "NOT ATTEMPTED" not in notebook.cell('tutor.check("ask")').inner_text()
         notebook.run_all()
         assert "PASSED ask: 3 of 3 points" in notebook.cell('tutor.check("ask")').inner_text()
-    told = lab.run("progress", "1", "--folder", learner.folder)
+    told = run("progress", "1", "--folder", learner.folder)
     assert re.search(r"ask\b.*passed", told), told
     assert learner.elsewhere == []
 
@@ -77,7 +66,7 @@ def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
     ],
 )
 def test_pictures_are_there_and_no_output_has_a_serious_fault(
-    learner: lab.Lab, lesson: str, pictures: list[str]
+    learner: Lab, lesson: str, pictures: list[str], serious_faults: Callable[[Any, str], list[str]]
 ) -> None:
     with learner.notebook(lesson) as notebook:
         notebook.run_all()
@@ -85,16 +74,6 @@ def test_pictures_are_there_and_no_output_has_a_serious_fault(
             picture = notebook.page.locator(f'.jp-OutputArea svg[role=img][aria-label*="{name}"]').first
             box = picture.bounding_box()
             assert box is not None and box["width"] > 100 and box["height"] > 5, name
-        found = axe.Axe().run(
-            notebook.page,
-            context={"include": [[".jp-OutputArea-output"]]},
-            options={"resultTypes": ["violations"], "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]},
-        )
-        serious = [
-            f"{each['id']}: {node['html'][:200]}"
-            for each in found.response["violations"]
-            if each["impact"] in ("serious", "critical")
-            for node in each["nodes"]
-        ]
+        serious = serious_faults(notebook.page, ".jp-OutputArea-output")
         assert serious == [], json.dumps(serious, indent=2)
     assert learner.elsewhere == []
