@@ -20,7 +20,8 @@ class ExerciseHistory:
         tries: checks of something that was written: passed, wrong or raised.
         failures: those of them that did not pass.
         hints: how many were asked for; it may pass the number of hints that there are.
-        solution: "", "gave up" if it was seen before the first pass, or "seen" if only after it.
+        solution: "", "seen" if it was seen after the first pass alone, "tried" if before it and after enough failed
+            checks, "gave up" if before those.
         misconceptions: the first line of what each wrong answer was told, in the order in which they were met,
             to whether the exercise was passed later.
     """
@@ -31,7 +32,7 @@ class ExerciseHistory:
     tries: int = 0
     failures: int = 0
     hints: int = 0
-    solution: Literal["", "seen", "gave up"] = ""
+    solution: Literal["", "seen", "tried", "gave up"] = ""
     misconceptions: dict[str, bool] = field(default_factory=dict)
 
     @property
@@ -79,7 +80,8 @@ class History:
             if kind == "hint":
                 exercise.hints += 1
             elif kind == "solution":
-                exercise.solution = "gave up" if event.get("gave_up") else exercise.solution or "seen"
+                later: Literal["seen", "tried"] = "seen" if exercise.passed else "tried"
+                exercise.solution = "gave up" if event.get("gave_up") else exercise.solution or later
             elif kind == "check" and (result := _result(name, event)):
                 exercise.add(result)
 

@@ -113,7 +113,7 @@ class Progress:
         return self.hints_seen(name)
 
     def record_solution(self, name: str, gave_up: bool) -> None:
-        """The solution was shown; `gave_up` if before the exercise was passed."""
+        """The solution was shown; `gave_up` if before a pass and before it had been tried often enough."""
         self._append("solution", exercise=name, gave_up=gave_up)
 
     def record_lesson_opened(self, lesson: str) -> None:

@@ -109,8 +109,13 @@ def status_told(exercise: ExerciseHistory) -> str:
 
 
 def solution_told(exercise: ExerciseHistory) -> str:
-    """Whether the solution was seen, and whether that was before a pass."""
-    return {"": "no", "seen": "seen after a pass", "gave up": "gave up: seen before a pass"}[exercise.solution]
+    """Whether the solution was seen first after a pass, after failed checks, or by giving up."""
+    return {
+        "": "no",
+        "seen": "seen after a pass",
+        "tried": "seen after failed checks",
+        "gave up": "gave up: seen before a pass",
+    }[exercise.solution]
 
 
 def misconceptions_told(exercise: ExerciseHistory) -> list[str]:

@@ -208,11 +208,21 @@ class Tutor:
 
     def _offer(self, exercise: Exercise, result: Result) -> str:
         """What to do next after a check that did not pass."""
-        if result.status in ("not attempted", "not gradable") or not exercise.hints:
+        if result.status in ("not attempted", "not gradable"):
             return ""
-        if self._progress.hints_seen(exercise.name) < len(exercise.hints):
-            return f'For a hint: tutor.hint("{exercise.name}")'
-        return f'To see a solution: tutor.solution("{exercise.name}")'
+        name, seen, left = exercise.name, self._progress.hints_seen(exercise.name), self._failures_left(exercise.name)
+        offers = []
+        if seen < len(exercise.hints):
+            offers.append(f'For hint {seen + 1} of {len(exercise.hints)}: tutor.hint("{name}")')
+        if not left:
+            offers.append(f'To see a solution: tutor.solution("{name}")')
+        elif not offers:
+            offers.append(f'To see a solution at once: tutor.solution("{name}", give_up=True)')
+        return "\n".join(offers)
+
+    def _failures_left(self, name: str) -> int:
+        """How many more checks have to fail before a solution is shown."""
+        return max(0, TRIES - self._progress.failures(name))
 
     def hint(self, name: str) -> None:
         """Print the next hint of an exercise: from a question, to the place, to the shape of the answer."""
@@ -237,15 +247,15 @@ class Tutor:
         exercise = self._exercise(name)
         best = self._progress.best(name)
         passed = best is not None and best.passed
-        failures = self._progress.failures(name)
-        if not (passed or give_up or failures >= TRIES):
+        left = self._failures_left(name)
+        if left and not (passed or give_up):
             print(
-                f"A solution of {name} is shown after a pass or after {TRIES} failed checks ({failures} so far).\n"
+                f"A solution of {name} is shown after a pass or after {TRIES} failed checks: {left} to go.\n"
                 f'To see it now: tutor.solution("{name}", give_up=True)'
             )
             return
         source = solution_source(exercise)
-        self._progress.record_solution(name, gave_up=not passed)
+        self._progress.record_solution(name, gave_up=bool(left) and not passed)
         print(source)
 
     def reference(self, name: str) -> Any:
