@@ -187,9 +187,10 @@ WINDOW_CASES = (
         "to write is `max_tokens`: it has to leave `max_messages` places for the others.",
     ],
     another_way="""
-        You can also part the system message from the others, trim the others alone, and put it in front of what
-        comes back; then no sum is needed, and it works for several system messages, wherever they stand. The sum is
-        shorter. A function of your own that never calls LangChain passes, too: the check looks at what is kept.
+        You can also part the system messages from the others, trim the others alone, and put them in front of what
+        comes back. It needs no sum, and is better where there may be several system messages, wherever they stand;
+        the sum is shorter. A function of your own that never calls LangChain passes, too: the check looks at what
+        is kept.
         """,
 )
 def same_window(learner: Learner) -> None:
