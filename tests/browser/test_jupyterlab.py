@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +13,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-c
 
 import lab  # noqa: E402
 
-PROGRAM = lab.program()
-if PROGRAM is None:
+if lab.program() is None:
     pytest.skip("no browser is installed (on Debian: apt-get install chromium)", allow_module_level=True)
 
 STUB = "def ask(text"
@@ -29,15 +28,7 @@ RIGHT = """def ask(text: str) -> str:
 """
 
 
-@pytest.fixture(scope="module")
-def learner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
-    """One JupyterLab and one browser for all tests."""
-    assert PROGRAM is not None
-    with lab.opened(tmp_path_factory.mktemp("learner") / "my-lessons", PROGRAM) as opened:
-        yield opened
-
-
-def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
+def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab, album: Path) -> None:
     with learner.notebook("01_stateless_calls") as notebook:
         page = notebook.page
         assert page.locator(".jp-Dialog").count() == 0, "a dialog stands in the way"
@@ -47,10 +38,14 @@ def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
         assert "Request 2:" in shown
         assert "NOT ATTEMPTED ask" in shown
         assert "Traceback" not in shown
+        notebook.picture(album / "transcript.png", "second = client.chat", "tutor.transcript[-2:]")
 
         notebook.write(STUB, WRONG)
         assert "NOT YET ask: " in (told := notebook.run('tutor.check("ask")'))
         assert "ChatCompletion" in told and 'tutor.hint("ask")' in told and "Traceback" not in told
+        notebook.show_all()
+        notebook.picture(album / "check.png", STUB, 'tutor.check("ask")')
+        notebook.page.set_viewport_size(lab.SCREEN)
 
         notebook.write(STUB, RIGHT)
         assert "PASSED ask: 3 of 3 points" in notebook.run('tutor.check("ask")')
@@ -66,6 +61,8 @@ def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
         assert "PASSED ask: 3 of 3 points" in notebook.cell('tutor.check("ask")').inner_text()
     told = lab.run("progress", "1", "--folder", learner.folder)
     assert re.search(r"ask\b.*passed", told), told
+    lab.run("progress", "--html", "--folder", learner.folder)
+    learner.picture(learner.folder / "progress.html", album / "progress.png")
     assert learner.elsewhere == []
 
 
@@ -77,7 +74,7 @@ def test_a_learner_goes_through_the_first_exercise(learner: lab.Lab) -> None:
     ],
 )
 def test_pictures_are_there_and_no_output_has_a_serious_fault(
-    learner: lab.Lab, lesson: str, pictures: list[str]
+    learner: lab.Lab, album: Path, lesson: str, pictures: list[str]
 ) -> None:
     with learner.notebook(lesson) as notebook:
         notebook.run_all()
@@ -85,6 +82,7 @@ def test_pictures_are_there_and_no_output_has_a_serious_fault(
             picture = notebook.page.locator(f'.jp-OutputArea svg[role=img][aria-label*="{name}"]').first
             box = picture.bounding_box()
             assert box is not None and box["width"] > 100 and box["height"] > 5, name
+        notebook.picture(album / f"strip-{lesson[:2]}.png", ".strip()")
         found = axe.Axe().run(
             notebook.page,
             context={"include": [[".jp-OutputArea-output"]]},
