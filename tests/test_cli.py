@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -386,6 +387,20 @@ def test_check_of_one_lesson_leaves_the_others_alone(run: Any, mine: Path) -> No
     assert "Total" not in told.out
     assert told.out.count("whisper: ") == 1
     assert run("check", "9").code == 1
+
+
+@pytest.mark.usefixtures("recorded")
+def test_check_takes_any_folder_of_lessons_and_keeps_nothing_in_it(run: Any, mine: Path, tmp_path: Path) -> None:
+    put(mine, "02_quiet", "whisper", "def whisper(text):", "    return 'whisper ' + text")
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    shutil.copy(workspace.notebook(mine, "02_quiet"), repository)
+    told = run("check", "--folder", repository, "--strict")
+    assert "whisper 3 of 3 PASSED whisper: 3 of 3 points" in rows(told)
+    assert (told.code, [file.name for file in repository.iterdir()]) == (0, ["02_quiet.ipynb"])
+    shutil.copy(workspace.notebook(mine, "01_loud"), repository)
+    assert run("check", "--folder", repository, "--strict").code == 1
+    assert run("check", "--folder", repository).code == 0
 
 
 @pytest.mark.usefixtures("recorded")

@@ -77,8 +77,26 @@ def make_lesson(solution: Any, name: str) -> Any:
     Raises:
         AuthoringError: nbgrader is missing, or refuses the solution.
     """
+    return _made(solution, name, _steps())
+
+
+def make_assignment(solution: Any, name: str) -> Any:
+    """What nbgrader's own `generate_assignment` makes the same lesson from: solutions are still in it.
+
+    Args:
+        solution: as `notebooks.read` gives it.
+        name: for messages.
+
+    Raises:
+        AuthoringError: nbgrader is missing, or refuses the solution.
+    """
+    steps = [without_solution_only_cells, _nbgrader("ClearOutput"), without_attachments_of_the_run, normalise]
+    return _made(solution, name, steps)
+
+
+def _made(solution: Any, name: str, steps: list[Step]) -> Any:
     notebook = copy.deepcopy(solution)
-    for step in _steps():
+    for step in steps:
         try:
             notebook = step(notebook)
         except AuthoringError:
@@ -119,7 +137,7 @@ def _nbgrader(preprocessor: str) -> Step:
         from nbgrader import preprocessors
     except ImportError:
         raise AuthoringError(
-            "build needs nbgrader, which memory-tutor installs on request: pip install 'memory-tutor[test]'"
+            "build needs nbgrader, which memory-tutor installs on request: pip install 'memory-tutor[classroom]'"
         ) from None
     made = getattr(preprocessors, preprocessor)()
     made.log = _quiet()

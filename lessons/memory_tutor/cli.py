@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import memory_tutor
-from memory_tutor import checks, course, maintain
+from memory_tutor import checks, course, maintain, teach
 from memory_tutor.errors import TutorError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+teach.add_to(app)
 maintain.add_to(app)
 
 LessonsArgument = Annotated[
@@ -177,19 +178,21 @@ def _look_for_a_local_model() -> None:
 def check(
     lessons: LessonsArgument = None,
     folder: FolderOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 unless every exercise is passed.")] = False,
 ) -> None:
     """Check your answers to all exercises, as saved, without opening a notebook."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from memory_tutor import headless, workspace
     from memory_tutor.progress import Progress as Done
+    from memory_tutor.progress import find_folder
 
-    place = workspace.find(folder)
+    place = workspace.find_to_read(folder)
     names = [course.find_lesson(text) for text in lessons or []]
     names = names or [name for name in course.lesson_names() if workspace.notebook(place, name).exists()]
     if not names:
         raise workspace.WorkspaceError(f"There are no lessons in {place}. To copy them: memory-tutor start {place}")
-    done = Done(place)
+    done = Done(find_folder(place))
     reports = []
     bar = Progress(
         TextColumn("{task.description}"),
@@ -207,6 +210,8 @@ def check(
                 done.record_check(result)
             reports.append(report)
     _print_reports(reports)
+    if strict and any(report.points < report.of for report in reports):
+        raise typer.Exit(1)
 
 
 def _print_reports(reports: list[Report]) -> None:
@@ -317,7 +322,7 @@ def update(
     """
     from memory_tutor import offering, workspace
 
-    place = workspace.find(folder)
+    place = workspace.find_to_read(folder)
     names = [course.find_lesson(text) for text in lessons or []]
     names = names or [name for name in course.lesson_names() if workspace.notebook(place, name).exists()]
     raise typer.Exit(0 if offering.take(place, list(dict.fromkeys(names))) else 1)

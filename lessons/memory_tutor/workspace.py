@@ -80,6 +80,20 @@ def find(folder: Path | None = None) -> Path:
     return found
 
 
+def find_to_read(folder: Path | None = None) -> Path:
+    """The folder whose notebooks a command looks at: one of a learner, or a named one that holds lessons.
+
+    Args:
+        folder: the one asked for, which need not be marked; else as for `find`.
+
+    Raises:
+        WorkspaceError: there is none.
+    """
+    if folder is not None and any(notebook(_absolute(folder), name).is_file() for name in course.lesson_names()):
+        return _absolute(folder)
+    return find(folder)
+
+
 def _absolute(folder: Path) -> Path:
     """The folder that a name stands for.
 

@@ -1,8 +1,10 @@
-"""One browser and one JupyterLab for all tests of a process; without them the tests here are skipped."""
+"""One browser and one JupyterLab for all tests of a process, without which they are skipped; and where pictures go."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,3 +55,9 @@ def serious_faults() -> Callable[[Any, str], list[str]]:
         ]
 
     return ask
+
+
+@pytest.fixture
+def album(tmp_path: Path) -> Path:
+    """Where pictures go: nowhere that lasts, unless `pictures.py` says where."""
+    return Path(os.environ.get("MEMORY_TUTOR_PICTURES", tmp_path))

@@ -111,6 +111,17 @@ class Lab:
         finally:
             page.close()
 
+    def picture(self, document: Path, file: Path) -> None:
+        """Keep a picture of the top of an HTML file.
+
+        Args:
+            file: the PNG to write.
+        """
+        page = self.browser.new_page(viewport=SCREEN)
+        page.goto(document.as_uri())
+        page.screenshot(path=file)
+        page.close()
+
     def _note(self, url: str) -> None:
         if urlsplit(url).scheme in ("http", "https", "ws", "wss") and urlsplit(url).hostname != "127.0.0.1":
             self.elsewhere.append(url)
@@ -191,6 +202,20 @@ class Notebook:
         expect(cell.locator(".jp-InputPrompt")).not_to_have_text(before, timeout=MILLISECONDS)
         self._idle()
         return cell.locator(".jp-OutputArea").first.inner_text()
+
+    def picture(self, file: Path, *codes: str) -> None:
+        """Keep a picture of the cells that hold these pieces of code, and of all that is between them.
+
+        Args:
+            file: the PNG to write.
+        """
+        self.page.mouse.move(0, 0)  # or JupyterLab shows its buttons on a cell
+        boxes = [box for box in (self.cell(code).bounding_box() for code in codes) if box is not None]
+        assert len(boxes) == len(codes), "a cell is not in the page"
+        top, left = (min(box[side] for box in boxes) for side in ("y", "x"))
+        bottom, right = max(box["y"] + box["height"] for box in boxes), max(box["x"] + box["width"] for box in boxes)
+        clip = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+        self.page.screenshot(path=file, clip=clip)
 
     def save(self) -> None:
         self.page.keyboard.press("Escape")
