@@ -1,4 +1,4 @@
-"""The command `memory-tutor`: for learners here, for maintainers in `maintain`."""
+"""The command `memory-tutor`: for learners here, for teachers in `teach`, for maintainers in `maintain`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import memory_tutor
-from memory_tutor import checks, course, maintain
+from memory_tutor import checks, course, maintain, teach
 from memory_tutor.errors import TutorError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+teach.add_to(app)
 maintain.add_to(app)
 
 LessonsArgument = Annotated[

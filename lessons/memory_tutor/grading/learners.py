@@ -40,7 +40,10 @@ class Learners(Protocol):
 class _Processes:
     """Each submission in a process of its own, which is the user's own as far as the system can tell."""
 
-    isolation = "No sandbox: the students' code ran in processes of yours, without your keys, but with your files and your network."
+    isolation = (
+        "No sandbox: the students' code ran in processes of yours, "
+        "without your keys, but with your files and your network."
+    )
 
     def learner(self, cells: Sequence[str], answer: Answer, *, seconds: float, lesson: str) -> PipeLearner:
         return PipeLearner(cells, answer)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from memory_tutor import checks, headless
 from memory_tutor.errors import TutorError
-from memory_tutor.exercises import Exercise, Result, run_check
+from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
 from memory_tutor.grading import reading, submissions
 from memory_tutor.grading.learners import Learners
 
@@ -41,19 +41,26 @@ def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Cal
     asked = checks.lesson(lesson)
     try:
         notebook = reading.read(data, asked.answers)
-        for note in notebook.notes:
-            tell("note", note)
-        started = submissions.lesson_of(data)
-        if started not in ("", lesson):
-            tell("note", f"It is named as {lesson}, but looks like {started}.")
+        answer = headless._recorded(lesson)
+    except TutorError as error:
+        tell("problem", error.message)
+        return
+    for note in notebook.notes:
+        tell("note", note)
+    started = submissions.lesson_of(data)
+    if started not in ("", lesson):
+        tell("note", f"It is named as {lesson}, but looks like {started}.")
+    try:
         sources = [source for _, source in notebook.cells]
-        with learners.learner(sources, headless._recorded(lesson), seconds=seconds, lesson=lesson) as learner:
+        with learners.learner(sources, answer, seconds=seconds, lesson=lesson) as learner:
             if stopped := "\n".join(headless._stopped(notebook.cells, learner.cell_results, asked.answers)):
                 tell("problem", stopped)
             for exercise in asked.exercises.values():
                 tell("result", run_check(exercise, learner))
-    except TutorError as error:
+    except NotGradable as error:  # the cells end or block every process that runs them
         tell("problem", error.message)
+        for exercise in asked.exercises.values():
+            tell("result", not_reached(exercise, error.message))
 
 
 def not_reached(exercise: Exercise, why: str) -> Result:

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +33,18 @@ version of the notebook or of the checks. Run the command again, and what is her
 an exercise in it could not be graded. To mark everything again, delete this folder.
 """
 #: Modules of the grader that have no part in a mark.
-_NOT_MARKING = {"batch", "class_page", "feedback", "gradebook", "listing", "naming", "records", "submissions", "words"}
+_NOT_MARKING = {
+    "batch",
+    "class_page",
+    "classroom",
+    "feedback",
+    "gradebook",
+    "listing",
+    "naming",
+    "records",
+    "submissions",
+    "words",
+}
 
 
 class OutError(TutorError):
@@ -163,6 +174,11 @@ class Records:
             name = f"{mark.lesson}.{old.fingerprint[:12]}.{old.sha256[:12] or 'unread'}.json"
             files.replace(earlier / name, file.read_bytes(), earlier)
         files.replace(file, _written(mark), file.parent)
+
+    def all(self) -> list[Mark]:
+        """The latest mark of every submission that was ever marked here, by student and lesson."""
+        found = [mark for file in self._folder.glob("*/*.json") if (mark := _read(file))]
+        return sorted(found, key=lambda mark: (mark.student.casefold(), mark.student, mark.lesson))
 
     def earlier(self, student: str, lesson: str) -> list[Mark]:
         """The marks of a submission before the latest, in the order in which they were made."""

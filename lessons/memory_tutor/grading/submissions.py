@@ -166,7 +166,7 @@ def _known(place: Place, found: _Found, wanted: str, notes: list[str]) -> list[_
 def lesson_of(data: bytes) -> str:
     """The lesson that a notebook or script starts, else that most of its definitions belong to; "" for none."""
     names = course.lesson_names()
-    started = [name for text in _START.findall(data) if (name := text.decode()) in names]
+    started: list[str] = [name for text in _START.findall(data) if (name := text.decode()) in names]
     if started:
         return started[0]
     defined = {text.decode("utf-8", "replace") for text in _DEFINED.findall(data)}

@@ -1,0 +1,239 @@
+"""Worker processes that mark submissions, one at a time each: what happens to one costs its one submission.
+
+A worker tells each result when it has it. One that takes too long is ended, and one that dies is replaced; what it has
+told until then counts.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import connection
+from typing import Any
+
+from memory_tutor.errors import TutorError
+from memory_tutor.exercises import Result
+
+#: Seconds that a worker has to start, and to end when it is told to.
+START, END = 120.0, 5.0
+
+
+class PoolError(TutorError):
+    """No worker can be started."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A submission to mark.
+
+    Args:
+        key: names it.
+        data: the notebook.
+        lesson: its name.
+    """
+
+    key: str
+    data: bytes
+    lesson: str
+
+
+@dataclass
+class Told:
+    """What a worker has told of a submission.
+
+    Args:
+        task: it.
+        results: of the exercises that were reached.
+        problem: what stopped, or why it cannot be marked.
+        notes: for the teacher.
+        isolation: see `Learners`.
+        ended: why it was not marked to the end, a sentence; "" if it was.
+        seconds: that it took.
+    """
+
+    task: Task
+    results: list[Result] = field(default_factory=list)
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+    isolation: str = ""
+    ended: str = ""
+    seconds: float = 0.0
+
+
+def run(tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bool = False) -> Iterator[Told]:
+    """Mark submissions in several processes.
+
+    Args:
+        tasks: a task is asked for when a worker is free for it.
+        jobs: how many processes there are.
+        seconds: that a submission may take as a whole.
+        require_sandbox: whether to refuse to run without one.
+
+    Returns:
+        What was told of each, in the order in which they are done.
+
+    Raises:
+        PoolError: no worker starts, or there is no sandbox and one is required.
+    """
+    waiting = iter(tasks)
+    workers: list[_Worker] = []
+    more = True
+    try:
+        while True:
+            for worker in [*workers]:
+                if more and worker.idle:
+                    task = next(waiting, None)
+                    if task is None:
+                        more = False
+                    else:
+                        worker.give(task)
+            # The first task decides whether there is anything to start a worker for.
+            while more and len(workers) < jobs and not any(worker.idle for worker in workers):
+                task = next(waiting, None)
+                if task is None:
+                    more = False
+                else:
+                    workers.append(_Worker(seconds, require_sandbox))
+                    workers[-1].give(task)
+            busy = [worker for worker in workers if worker.told]
+            if not busy:
+                return
+            patience = min(worker.end for worker in busy) - time.monotonic()
+            connection.wait([worker.pipe for worker in busy], timeout=max(patience, 0.01))
+            for worker in busy:
+                if (told := worker.hear()) is not None:
+                    if worker.gone:
+                        workers.remove(worker)
+                    yield told
+    finally:
+        for worker in workers:
+            worker.tell_to_end()
+        for worker in workers:
+            worker.wait()
+
+
+class _Worker:
+    """One process, from the side of the batch."""
+
+    def __init__(self, seconds: float, require_sandbox: bool) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._seconds = seconds
+        self._process = context.Process(target=_serve, args=(theirs, seconds, require_sandbox), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._isolation: str | None = None
+        self._begun = time.monotonic()
+        self.end = self._begun + START
+        self.told: Told | None = None
+        self._next: Task | None = None
+        self.gone = False
+
+    @property
+    def idle(self) -> bool:
+        return self.told is None
+
+    def give(self, task: Task) -> None:
+        """Hand a task over, as soon as the process is ready for it."""
+        self.told = Told(task)
+        if self._isolation is None:
+            self._next = task
+        else:
+            self._send(task)
+
+    def _send(self, task: Task) -> None:
+        assert self.told is not None and self._isolation is not None
+        self.told.isolation = self._isolation
+        self._begun = time.monotonic()
+        self.end = self._begun + self._seconds
+        with suppress(OSError):  # it has died: its end of the pipe says so next
+            self.pipe.send(task)
+
+    def hear(self) -> Told | None:
+        """Take in what has been told; returns what was told of the submission when that is all."""
+        assert self.told is not None
+        told, ended = self.told, ""
+        try:
+            while not ended and self.pipe.poll():
+                what, value = self.pipe.recv()
+                if what == "done":
+                    return self._finish(told, "")
+                self._take(told, what, value)
+        except (EOFError, OSError):
+            if self._isolation is None:
+                raise PoolError("The processes that mark do not start. `memory-tutor doctor` may say more.") from None
+            ended = "The process that marked this submission has died."
+        if not ended and time.monotonic() >= self.end:
+            if self._isolation is None:
+                raise PoolError(f"The processes that mark did not start in {START:g} s.")
+            ended = f"It took more than {self._seconds:g} s as a whole."
+        if not ended:
+            return None
+        self.gone = True
+        self.tell_to_end()
+        self.wait()
+        return self._finish(told, ended)
+
+    def _take(self, told: Told, what: str, value: Any) -> None:
+        if what == "ready":
+            self._isolation = value
+            if self._next is not None:
+                self._send(self._next)
+        elif what == "refused":
+            raise PoolError(value)
+        elif what == "result":
+            told.results.append(value)
+        elif what == "note":
+            told.notes.append(value)
+        elif what == "problem":
+            told.problem = value
+        elif what == "fault":
+            told.ended = value
+
+    def _finish(self, told: Told, ended: str) -> Told:
+        told.ended = told.ended or ended
+        told.seconds = time.monotonic() - self._begun
+        self.told = None
+        return told
+
+    def tell_to_end(self) -> None:
+        self._process.terminate()
+
+    def wait(self) -> None:
+        """Wait for its end; it is forced when it does not come."""
+        self._process.join(END)
+        if self._process.exitcode is None:
+            self._process.kill()
+            self._process.join(END)
+        self.pipe.close()
+
+
+# -- in the process ------------------------------------------------------------------------------------
+
+
+def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
+    """Mark what comes until the pipe ends."""
+    # The batch decides what an interrupt means; when it ends us, learners' processes and folders go first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    from memory_tutor.grading import learners, marking
+
+    try:
+        with learners.opened(require_sandbox=require_sandbox) as made:
+            pipe.send(("ready", made.isolation))
+            while True:
+                task = pipe.recv()
+                try:
+                    marking.mark(task.data, task.lesson, made, seconds, lambda what, value: pipe.send((what, value)))
+                except Exception as error:  # a fault of ours: the batch goes on
+                    pipe.send(("fault", f"The grader failed with {type(error).__name__}: {error}"))
+                pipe.send(("done", None))
+    except TutorError as error:
+        pipe.send(("refused", error.message))
+    except (EOFError, OSError):
+        pass
