@@ -65,7 +65,7 @@ def read(data: bytes, answers: Iterable[str] = ()) -> Notebook:
         elif source.strip() and not CHECK_LINE.fullmatch(source.strip()):
             notebook.cells.append((number, source))
     _limit(notebook)
-    notebook.notes += _shortened([*_language(document), *_misplaced(others, notebook, answers), *notebook.notes])
+    notebook.notes = _shortened([*_language(document), *_misplaced(others, notebook, answers), *notebook.notes])
     return notebook
 
 

@@ -44,7 +44,7 @@ def stem(name: str) -> str:
     """
     plain = _UNSAFE.sub("_", name).strip("._ ")[:LONGEST_STEM].rstrip("._ ")
     ascii_and_small = plain == name and plain.isascii() and plain == plain.lower()
-    if ascii_and_small and not _RESERVED.fullmatch(plain) and not _HASHED.search(plain):
+    if plain and ascii_and_small and not _RESERVED.fullmatch(plain) and not _HASHED.search(plain):
         return plain
     digits = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{plain or 'student'}-{digits}"
