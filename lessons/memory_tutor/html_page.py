@@ -8,6 +8,7 @@ from html import escape
 _STYLE = """\
 :root { color-scheme: light dark; --line: #8a8a8a; --soft: #eef1f4; --bar: #1f6feb; }
 @media (prefers-color-scheme: dark) { :root { --line: #7d8590; --soft: #22272e; --bar: #58a6ff; } }
+html { background: Canvas; color: CanvasText; }
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 60rem; }
 h1, h2 { line-height: 1.2; }
 h2 { margin-top: 2.5rem; }
