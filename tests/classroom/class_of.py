@@ -5,7 +5,6 @@ Right answers are those of solutions/, wrong ones those of tests/misconceptions.
 
 from __future__ import annotations
 
-import copy
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -71,13 +70,23 @@ def code_cell(source: Any) -> Book:
 
 
 def answered(lesson: str, **answers: str) -> Book:
-    """The solved lesson with other answers in their cells."""
-    book = copy.deepcopy(solved(lesson))
+    """The lesson as students get it, with the course's answers in it, or these.
+
+    Args:
+        answers: by the name of what is defined.
+    """
+    own = {_answer_name(cell): cell["source"] for cell in solved(lesson)["cells"]}
+    book = untouched(lesson)
     for cell in book["cells"]:
-        name = cell["metadata"].get("nbgrader", {}).get("grade_id")
-        if name in answers:
-            cell["source"] = dedent(answers[name])
+        if name := _answer_name(cell):
+            cell["source"] = dedent(answers[name]) if name in answers else own[name]
     return book
+
+
+def _answer_name(cell: Book) -> str:
+    """What is defined in a cell that is for an answer; "" for other cells."""
+    marks = cell["metadata"].get("nbgrader", {})
+    return str(marks["grade_id"]) if marks.get("solution") else ""
 
 
 def mistaken(lesson: str) -> Iterator[Member]:
@@ -97,7 +106,7 @@ def mistaken(lesson: str) -> Iterator[Member]:
 def able(lesson: str, student: str = "able") -> Member:
     """A student whose answers are all right."""
     points = {name: exercise.points for name, exercise in checks.lesson(lesson).exercises.items()}
-    return Member(student, lesson, data(solved(lesson)), points)
+    return Member(student, lesson, data(answered(lesson)), points)
 
 
 def idle(lesson: str, student: str = "idle") -> Member:

@@ -123,7 +123,7 @@ def test_a_kernel_that_is_not_python_is_told(metadata: Any, told: str) -> None:
 @pytest.mark.parametrize("kind", class_of.CHANGED)
 def test_a_changed_notebook_keeps_its_answers(kind: str) -> None:
     lesson = "02_manual_history"
-    wanted = set(sources(data(class_of.solved(lesson))))
+    wanted = set(sources(data(class_of.answered(lesson))))
     assert wanted <= set(sources(data(class_of.CHANGED[kind](class_of.answered(lesson)))))
 
 
