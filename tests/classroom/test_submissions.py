@@ -117,6 +117,10 @@ SHAPES = {
         ["ada/02.IPYNB", "bob/02.ipynb.txt", "cy/02.ipynb.json"],
         [("ada", 2), ("bob", 2), ("cy", 2)],
     ),
+    "a name like Canvas's, in a folder": (
+        ["ada/report_1_2_02_manual_history.ipynb", "bob/02.ipynb"],
+        [("ada", 2), ("bob", 2)],
+    ),
     "numbers that are students'": (["s_02/lesson 3.ipynb", "02_jones/3.ipynb"], [("02_jones", 3), ("s_02", 3)]),
     "names in any script": (
         ["Зоя Ω/02.ipynb", "李 小龙/02.ipynb", "ada‍👩‍💻/02.ipynb", "עדה/02.ipynb"],

@@ -73,7 +73,7 @@ def grade(
         OSError: something cannot be read or written.
     """
     records = Records(out)
-    with listing.opened(place) as opened, records.opened():
+    with listing.opened(place, out) as opened, records.opened():
         intake = submissions.find(opened, options.lesson)
         on_total(len(intake.submissions))
         batch = _Batch(opened, records, intake)
@@ -149,17 +149,13 @@ class _Batch:
     def _mark(self, told: pool.Told) -> Mark:
         submission = self._submissions[told.task.key]
         asked = checks.lesson(submission.lesson)
-        results = list(told.results)
-        if told.ended:
-            reached = {result.exercise for result in results}
-            results += [
-                marking.not_reached(each, told.ended) for name, each in asked.exercises.items() if name not in reached
-            ]
+        reached = {result.exercise for result in told.results}
+        missing = [each for name, each in asked.exercises.items() if name not in reached] if told.ended else []
         return replace(
             self._blank(submission),
             sha256=marking.digest(told.task.data),
-            results=tuple(results),
-            problem="\n".join(filter(None, [told.problem, told.ended])),
+            results=(*told.results, *(marking.not_reached(each, told.ended) for each in missing)),
+            problem="\n".join(filter(None, [told.problem, told.ended if missing else ""])),
             notes=tuple(told.notes),
             isolation=told.isolation,
             seconds=round(told.seconds, 2),

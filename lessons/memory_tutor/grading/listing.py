@@ -69,15 +69,19 @@ class Place(Protocol):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Place]:
+def opened(path: Path, skipped: Path | None = None) -> Iterator[Place]:
     """A folder or a zip.
+
+    Args:
+        path: of it.
+        skipped: a folder that may lie in it and is none of it.
 
     Raises:
         PlaceError: it is neither.
         OSError: it cannot be read.
     """
     if path.is_dir():
-        yield Folder(path)
+        yield Folder(path, skipped)
         return
     if not path.is_file():
         raise PlaceError(f"There is no {path}. Name the folder or the zip with your students' notebooks.")
@@ -99,10 +103,12 @@ class Folder:
 
     Args:
         path: of it. It may be a link; what is in it may not.
+        skipped: a folder that may lie in it and is none of it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, skipped: Path | None = None) -> None:
         self._root = path.resolve()
+        self._skipped = skipped and skipped.resolve()
         self.name = self._root.name
         self.notes: list[str] = []
 
@@ -128,7 +134,7 @@ class Folder:
             return
         for entry in entries:
             path = below / entry.name
-            if is_litter(path):
+            if is_litter(path) or self._root / path == self._skipped:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield path, entry.stat(follow_symlinks=False)

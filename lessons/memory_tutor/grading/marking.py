@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Callable
 
 from memory_tutor import checks, headless
-from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
 from memory_tutor.grading import reading, submissions
 from memory_tutor.grading.learners import Learners
+from memory_tutor.grading.listing import Unreadable
 
 #: How points are given, for reports.
 SCHEME = "points by exercise: a passed check gives the points of its exercise, any other outcome none"
@@ -36,15 +36,18 @@ def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Cal
         learners: makes the learner.
         seconds: that all of it may take.
         tell: is called with ("note", a line for the teacher), ("problem", why it cannot be marked, or what stopped)
-            and ("result", a Result).
+            and ("result", a Result). Problems and results are the student's to read.
+
+    Raises:
+        CassetteError: the lesson's recording is missing or damaged.
     """
     asked = checks.lesson(lesson)
     try:
         notebook = reading.read(data, asked.answers)
-        answer = headless._recorded(lesson)
-    except TutorError as error:
+    except Unreadable as error:
         tell("problem", error.message)
         return
+    answer = headless._recorded(lesson)
     for note in notebook.notes:
         tell("note", note)
     started = submissions.lesson_of(data)

@@ -21,14 +21,14 @@ from memory_tutor import course
 #: A file that may be a notebook; browsers add the second ending when they save one from a page.
 NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.IGNORECASE)
 
-#: How those that hand out a class's files name them. Group `rest` is what the student called the file.
-_SYSTEMS = (
-    # Moodle: "Ada Lovelace_12345_assignsubmission_file/02.ipynb", or the same before the file's name.
-    re.compile(r"(?P<student>[^_]+)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<rest>.*)"),
-    # Canvas: "lovelaceada_LATE_12345_67890_02-1.ipynb": the student's number, then that of the file.
-    re.compile(r"(?P<student>[^_]+)_(?:LATE_)?(?P<number>[1-9]\d*)_(?P<order>[1-9]\d*)_(?P<rest>.+)"),
-    # nbgrader's exchange: "ada+02_manual_history+2026-12-03 08:30:00 UTC" and a random end.
-    re.compile(r"(?P<student>[^+]+)\+(?P<rest>[^+]+)\+(?P<order>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^+]*)(?:\+[^+]*)?"),
+# How those that hand out a class's files name them. Group `rest` is what the student called the file, or the lesson.
+#: Moodle: "Ada Lovelace_12345_assignsubmission_file/02.ipynb", or the same before the file's name.
+_MOODLE = re.compile(r"(?P<student>[^_]+)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<rest>.*)")
+#: Canvas, for files in no folder: "lovelaceada_LATE_12345_67890_02-1.ipynb": the student's number, then the file's.
+_CANVAS = re.compile(r"(?P<student>[^_]+)_(?:LATE_)?(?P<number>[1-9]\d*)_(?P<order>[1-9]\d*)_(?P<rest>.+)")
+#: nbgrader's exchange, for folders: "ada+02_manual_history+2026-12-03 08:30:00 UTC" and perhaps a random end.
+_EXCHANGE = re.compile(
+    r"(?P<student>[^+]+)\+(?P<rest>[^+]+)\+(?P<order>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^+]*)(?:\+[^+]*)?"
 )
 #: A copy's number, as browsers and learning platforms add it: "02 (1)", "02-1".
 _COPY = re.compile(r"\s*(?:\((\d{1,3})\)|-(\d{1,3}))$")
@@ -64,10 +64,11 @@ def read(path: PurePosixPath, assignment: str = "") -> Name:
     folders = path.parts[:-1]
     order = (copy, -len(folders))
     for place, part in enumerate((*folders, stem)):
-        if found := _by_a_system(part):
+        patterns = (_MOODLE, _EXCHANGE) if place < len(folders) else (_MOODLE,) if folders else (_MOODLE, _CANVAS)
+        if found := next((match.groupdict() for each in patterns if (match := each.fullmatch(part))), None):
             inside = (*folders[place + 1 :], stem) if place < len(folders) else ()
             lesson = _lesson_of([*reversed(inside), found["rest"] or ""])
-            return Name(found["student"] or "", found.get("number") or "", lesson, (_sortable(found), *order))
+            return Name(found["student"], found.get("number") or "", lesson, (_sortable(found), *order))
     if not folders:
         lesson = lesson_in(stem)
         return Name(_without(stem, lesson), "", lesson, ("", *order))
@@ -76,11 +77,6 @@ def read(path: PurePosixPath, assignment: str = "") -> Name:
     if assignment and student.startswith(f"{assignment}-"):
         student = student.removeprefix(f"{assignment}-")
     return Name(_without(student, lesson_in(student, bare=False)) or student, "", lesson, ("", *order))
-
-
-def _by_a_system(part: str) -> dict[str, str | None] | None:
-    """The groups of the first pattern that a file's or folder's name has."""
-    return next((found.groupdict() for system in _SYSTEMS if (found := system.fullmatch(part))), None)
 
 
 def _sortable(groups: dict[str, str | None]) -> str:

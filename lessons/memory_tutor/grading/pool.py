@@ -80,41 +80,53 @@ def run(tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bo
     Raises:
         PoolError: no worker starts, or there is no sandbox and one is required.
     """
-    waiting = iter(tasks)
+    queue = _Queue(tasks)
     workers: list[_Worker] = []
-    more = True
     try:
         while True:
-            for worker in [*workers]:
-                if more and worker.idle:
-                    task = next(waiting, None)
-                    if task is None:
-                        more = False
-                    else:
-                        worker.give(task)
-            # The first task decides whether there is anything to start a worker for.
-            while more and len(workers) < jobs and not any(worker.idle for worker in workers):
-                task = next(waiting, None)
-                if task is None:
-                    more = False
-                else:
-                    workers.append(_Worker(seconds, require_sandbox))
-                    workers[-1].give(task)
-            busy = [worker for worker in workers if worker.told]
+            for worker in workers:
+                if worker.idle and (task := queue.next()):
+                    worker.give(task)
+            # A worker is started for a task, so that none is started for nothing.
+            while len(workers) < jobs and (task := queue.next()):
+                workers.append(_Worker(seconds, require_sandbox))
+                workers[-1].give(task)
+            busy = [worker for worker in workers if not worker.idle]
             if not busy:
                 return
             patience = min(worker.end for worker in busy) - time.monotonic()
             connection.wait([worker.pipe for worker in busy], timeout=max(patience, 0.01))
             for worker in busy:
-                if (told := worker.hear()) is not None:
-                    if worker.gone:
-                        workers.remove(worker)
+                told = worker.hear()
+                if worker.gone:
+                    workers.remove(worker)
+                if told is not None and not (worker.gone and not worker.begun and queue.again(told.task)):
                     yield told
     finally:
         for worker in workers:
             worker.tell_to_end()
         for worker in workers:
             worker.wait()
+
+
+class _Queue:
+    """What is still to be marked."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks: Iterator[Task] = iter(tasks)
+        self._back: list[Task] = []
+        self._twice: set[str] = set()
+
+    def next(self) -> Task | None:
+        return self._back.pop() if self._back else next(self._tasks, None)
+
+    def again(self, task: Task) -> bool:
+        """Take back a task whose worker was gone before it began with it; once, as another may go as well."""
+        if task.key in self._twice:
+            return False
+        self._twice.add(task.key)
+        self._back.append(task)
+        return True
 
 
 class _Worker:
@@ -132,7 +144,8 @@ class _Worker:
         self.end = self._begun + START
         self.told: Told | None = None
         self._next: Task | None = None
-        self.gone = False
+        #: Whether it has begun with its task; whether it has ended.
+        self.begun, self.gone = False, False
 
     @property
     def idle(self) -> bool:
@@ -140,7 +153,7 @@ class _Worker:
 
     def give(self, task: Task) -> None:
         """Hand a task over, as soon as the process is ready for it."""
-        self.told = Told(task)
+        self.told, self.begun = Told(task), False
         if self._isolation is None:
             self._next = task
         else:
@@ -184,6 +197,8 @@ class _Worker:
             self._isolation = value
             if self._next is not None:
                 self._send(self._next)
+        elif what == "begun":
+            self.begun = True
         elif what == "refused":
             raise PoolError(value)
         elif what == "result":
@@ -228,10 +243,12 @@ def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
             pipe.send(("ready", made.isolation))
             while True:
                 task = pipe.recv()
+                pipe.send(("begun", None))
                 try:
                     marking.mark(task.data, task.lesson, made, seconds, lambda what, value: pipe.send((what, value)))
                 except Exception as error:  # a fault of ours: the batch goes on
-                    pipe.send(("fault", f"The grader failed with {type(error).__name__}: {error}"))
+                    pipe.send(("note", f"The grader failed with {type(error).__name__}: {error}"))
+                    pipe.send(("fault", "The grader failed here; this says nothing about the answers."))
                 pipe.send(("done", None))
     except TutorError as error:
         pipe.send(("refused", error.message))
