@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -43,6 +44,11 @@ def page(mark: str, title: str, body: Iterable[str]) -> str:
             "</main></body></html>\n",
         ]
     )
+
+
+def text(words: str) -> str:
+    """A message as HTML: its lines, and what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(words)).replace("\n", "<br>")
 
 
 def table(caption: str, head: list[str], body: Iterable[list[str]], foot: list[str] | None = None) -> str:

@@ -14,10 +14,12 @@ from memory_tutor.grading import feedback
 from memory_tutor.grading.classroom import Change, Classroom
 from memory_tutor.grading.marking import SCHEME
 from memory_tutor.grading.records import FEEDBACK, Mark
+from memory_tutor.grading.submissions import RULE
 from memory_tutor.tables import count
 
 NAME = "class.html"
 MARK = "<!DOCTYPE html><!-- memory-tutor class -->"
+NOT_GRADED = "What could not be graded has no points, and not zero: a damaged file, a time limit, a missing part."
 #: In how many ranges of equal width points are counted.
 _RANGES = 5
 #: How many students are named with a misconception.
@@ -41,13 +43,13 @@ def page(classroom: Classroom) -> str:
     body = [
         "<h1>The class</h1>",
         f"<p>{count(len(classroom.students), 'student')}, {count(len(marks), 'submission')}, "
-        f"{len(marks) - len(graded)} of them not marked. The rule is {escape(SCHEME)}.</p>",
-        *(f"<p>{escape(text)}</p>" for text in classroom.isolation),
+        f"{len(marks) - len(graded)} of them not marked.</p>",
         *_to_look_at(classroom, marks),
         *_distribution(classroom, graded),
         *_exercises(classroom, graded),
         *_misconceptions(graded),
         *_students(classroom),
+        f"<h2>The rules</h2>{_list([f'Points: {SCHEME}.', RULE, NOT_GRADED, *classroom.isolation])}",
     ]
     return html_page.page(MARK, f"The class: {count(len(marks), 'submission')}", body)
 
@@ -106,7 +108,7 @@ def _word(status: str | None) -> str:
 
 
 def _list(lines: list[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+    return f"<ul>{''.join(f'<li>{html_page.text(line)}</li>' for line in lines)}</ul>"
 
 
 # -- numbers -------------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def _misconceptions(graded: list[Mark]) -> list[str]:
             [
                 f"<code>{escape(exercise)}</code>",
                 str(len(cases)),
-                escape(example),
+                html_page.text(example),
                 escape(", ".join(names[:_NAMED]) + more),
             ]
         )

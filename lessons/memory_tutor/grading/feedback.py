@@ -40,23 +40,26 @@ def page(student: str, marks: list[Mark]) -> str:
         student: their name.
         marks: of their own submissions.
     """
-    points, of = sum(mark.points for mark in marks), sum(mark.of for mark in marks)
+    graded = [mark for mark in marks if mark.graded]
+    points = f"{sum(mark.points for mark in graded)} of {sum(mark.of for mark in graded)} points"
+    total = points if graded else "Not graded"
     body = [
         f"<h1>Feedback for {escape(student)}</h1>",
-        f"<p>{points} of {of} points. The rule is {escape(SCHEME)}.</p>",
+        f"<p>{total}. The rule is {escape(SCHEME)}.</p>",
         *(_lesson(checks.lesson(mark.lesson), mark) for mark in marks),
         *(f"<p>{escape(text)}</p>" for text in sorted({mark.isolation for mark in marks if mark.isolation})),
     ]
-    return html_page.page(MARK, f"Feedback for {student}: {points} of {of} points", body)
+    return html_page.page(MARK, f"Feedback for {student}: {total}", body)
 
 
 def _lesson(lesson: Lesson, mark: Mark) -> str:
+    points = f"{mark.points} of {mark.of} points" if mark.graded else "Not graded"
     parts = [
         f'<section id="{escape(lesson.name)}"><h2>{escape(lesson.name[:2])} {escape(lesson.title)}</h2>',
-        f"<p>{mark.points} of {mark.of} points, for <code>{escape(mark.file)}</code>.</p>",
+        f"<p>{points}, for <code>{escape(mark.file)}</code>.</p>",
     ]
     if mark.problem:
-        parts.append(f"<p>{_lines(mark.problem)}</p>")
+        parts.append(f"<p>{html_page.text(mark.problem)}</p>")
     if mark.results:
         rows = [
             _result(result, lesson.exercises[result.exercise])
@@ -74,8 +77,8 @@ def _result(result: Result, exercise: Exercise) -> list[str]:
         f"<code>{escape(result.exercise)}</code>",
         escape(told(result)),
         f"{result.points} of {result.of}",
-        _lines(said(result)),
-        escape(hint),
+        html_page.text(said(result)),
+        html_page.text(hint),
     ]
 
 
@@ -96,7 +99,3 @@ def said(result: Result) -> str:
 def message(result: Result) -> str:
     """A result's message without the words that every such message begins with."""
     return result.message.removeprefix(f"{WORD[result.status]} {result.exercise}:").strip()
-
-
-def _lines(text: str) -> str:
-    return "<br>".join(map(escape, text.splitlines()))

@@ -41,8 +41,8 @@ class _Processes:
     """Each submission in a process of its own, which is the user's own as far as the system can tell."""
 
     isolation = (
-        "No sandbox: the students' code ran in processes of yours, "
-        "without your keys, but with your files and your network."
+        "No sandbox: this code ran in a process without keys, but with the files and the network "
+        "of the machine that graded it."
     )
 
     def learner(self, cells: Sequence[str], answer: Answer, *, seconds: float, lesson: str) -> PipeLearner:

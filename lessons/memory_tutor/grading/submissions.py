@@ -19,6 +19,12 @@ from memory_tutor.grading import naming, words
 from memory_tutor.grading.listing import File, Place, Unreadable
 from memory_tutor.workspace import BACKUPS
 
+#: Whose a notebook is, and which of several counts, for reports.
+RULE = (
+    "A notebook is whose Moodle, Canvas or nbgrader say in its path, else whose the first folder says, else whose the "
+    "file's name says. Of several of one student and lesson, the latest counts."
+)
+
 #: How `memory-tutor reset` and `update` call the copy that they keep.
 _BACKUP = re.compile(r"\.\d{4}-\d\d-\d\d-\d{6}(-\d+)?\.ipynb$")
 _ARCHIVE = re.compile(r"\.(zip|rar|7z|tar|gz|tgz|bz2|xz)$", re.IGNORECASE)
