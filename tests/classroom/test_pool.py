@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,6 +36,7 @@ class Pipe:
 def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker sets its own in its own process."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
 
 
 def test_a_fault_of_ours_costs_one_submission_and_is_told_to_the_teacher_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,11 +220,12 @@ class _Worker:
         self._process.terminate()
 
     def wait(self) -> None:
-        """Wait for its end; it is forced when it does not come."""
-        self._process.join(END)
-        if self._process.exitcode is None:
-            self._process.kill()
+        """Wait for its end; it is told again, and then forced, when it does not come."""
+        for insist in (self._process.terminate, self._process.kill):
             self._process.join(END)
+            if self._process.exitcode is None:
+                insist()
+        self._process.join(END)
         self.pipe.close()
 
 
@@ -236,6 +237,8 @@ def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
     # The batch decides what an interrupt means; when it ends us, learners' processes and folders go first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # The exit may come in a place that Python lets no exception out of: then it is told again, and nobody else is.
+    sys.unraisablehook = lambda _: None
     from memory_tutor.grading import learners, marking
 
     try:
