@@ -56,10 +56,10 @@ def grade(
 ) -> None:
     """Grade a class: marks, feedback, a gradebook, and a page on the class.
 
-    Functions are found by name, whatever happened to the cells. Nothing is sent,
-    and your students' files are only read. Stopped with Ctrl-C, the same command
-    goes on where it was. What is graded is not graded again unless the notebook or
-    the checks have changed; the old marks stay beside the new.
+    Functions are found by name, whatever happened to the cells. Nothing is
+    sent, and your students' files are only read. Stopped with Ctrl-C, the same
+    command goes on where it was. What is graded is not graded again unless the
+    notebook or the checks have changed; the old marks stay beside the new.
 
     \b
     Whose a notebook is, the first that applies:
