@@ -76,10 +76,12 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, str, bool]]:
 # -- the command itself --------------------------------------------------------------------------------
 
 
-def test_help_names_every_command_and_puts_the_maintainers_apart(run: Any) -> None:
+def test_help_names_every_command_and_puts_teachers_and_maintainers_apart(run: Any) -> None:
     told = run("--help")
     assert told.code == 0
-    learners, maintainers = told.out.split("For maintainers")
+    others, maintainers = told.out.split("For maintainers")
+    learners, teachers = others.split("For teachers")
+    assert " grade " in teachers and "class.html" in run("grade", "--help").out
     for name in ("start", "doctor", "check", "hint", "progress", "reset", "update"):
         assert f" {name} " in learners
     for name in ("build", "record", "audit"):

@@ -1,4 +1,4 @@
-"""The command `memory-tutor`: for learners here, for maintainers in `maintain`."""
+"""The command `memory-tutor`: for learners here, for teachers in `teach`, for maintainers in `maintain`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from memory_tutor import checks, files
+from memory_tutor import checks, files, html_page
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise, Lesson, Prediction
 from memory_tutor.history import ExerciseHistory
@@ -16,23 +16,6 @@ from memory_tutor.progress import LessonProgress, Progress
 NAME = "progress.html"
 #: What a page of ours begins with, so that no other file is written over.
 MARK = "<!DOCTYPE html><!-- memory-tutor progress -->"
-
-_STYLE = """\
-:root { color-scheme: light dark; --line: #8a8a8a; --soft: #eef1f4; --bar: #1f6feb; }
-@media (prefers-color-scheme: dark) { :root { --line: #7d8590; --soft: #22272e; --bar: #58a6ff; } }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 60rem; }
-h1, h2 { line-height: 1.2; }
-h2 { margin-top: 2.5rem; }
-.table { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
-caption { text-align: left; font-weight: 600; padding: .25rem 0; }
-th, td { border: 1px solid var(--line); padding: .4rem .6rem; text-align: left; vertical-align: top;
-  overflow-wrap: break-word; }
-thead th, tfoot th, tfoot td { background: var(--soft); }
-.bar { display: block; width: 100%; min-width: 4rem; height: .5rem; border: 1px solid var(--line); }
-.bar rect { fill: var(--bar); }
-ul { margin: 0; padding-left: 1.2rem; }
-@media print { .table { overflow: visible; } }"""
 
 
 class PageError(TutorError):
@@ -70,19 +53,13 @@ def page(done: Progress) -> str:
     rows = done.summary()
     points, of = sum(row.points for row in rows), sum(row.of for row in rows)
     lessons = {lesson.name: lesson for lesson in checks.lessons()}
-    parts = [
-        MARK,
-        '<html lang="en-GB"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Your progress: {points} of {of} points</title>",
-        f"<style>\n{_STYLE}\n</style></head><body><main>",
+    body = [
         "<h1>Your progress in memory-tutor</h1>",
         f"<p>{points} of {of} points{_up_to(done.latest())}.</p>",
         _overview(rows, points, of),
         *(_lesson(lessons[row.lesson], done) for row in rows),
-        "</main></body></html>",
     ]
-    return "\n".join(parts) + "\n"
+    return html_page.page(MARK, f"Your progress: {points} of {of} points", body)
 
 
 def _up_to(latest: str | None) -> str:
@@ -130,14 +107,16 @@ def _overview(rows: Iterable[LessonProgress], points: int, of: int) -> str:
     body = [
         [
             f'<a href="#{escape(row.lesson)}">{escape(row.lesson[:2])} {escape(row.title)}</a>',
-            f"{row.points} of {row.of}{_bar(row.points, row.of)}",
+            f"{row.points} of {row.of}{html_page.bar(row.points, row.of)}",
             f"{row.passed} of {row.exercises}",
             escape(predictions_told(row)),
         ]
         for row in rows
     ]
     head = ["Lesson", "Points", "Exercises passed", "Predictions"]
-    return _table("Lesson by lesson", head, body, ["Total", f"{points} of {of}{_bar(points, of)}", "", ""])
+    return html_page.table(
+        "Lesson by lesson", head, body, ["Total", f"{points} of {of}{html_page.bar(points, of)}", "", ""]
+    )
 
 
 def _lesson(lesson: Lesson, done: Progress) -> str:
@@ -145,10 +124,10 @@ def _lesson(lesson: Lesson, done: Progress) -> str:
     predictions = [_prediction(each, done.choices(name)) for name, each in lesson.predictions.items()]
     parts = [f'<section id="{escape(lesson.name)}"><h2>{escape(lesson.name[:2])} {escape(lesson.title)}</h2>']
     head = ["Exercise", "Status", "Points", "Tries", "Hints seen", "Solution", "Misconceptions met"]
-    parts.append(_table(f"Exercises of {lesson.title}", head, exercises))
+    parts.append(html_page.table(f"Exercises of {lesson.title}", head, exercises))
     if predictions:
         head = ["Prediction", "Outcome", "Chosen"]
-        parts.append(_table(f"Predictions of {lesson.title}", head, predictions))
+        parts.append(html_page.table(f"Predictions of {lesson.title}", head, predictions))
     return "\n".join([*parts, "</section>"])
 
 
@@ -174,32 +153,3 @@ def _prediction(prediction: Prediction, choices: list[str]) -> list[str]:
     chosen = ", then ".join(f"({choice})" for choice in choices)
     said = prediction.choices.get(choices[-1], "")
     return [f"<code>{escape(prediction.name)}</code>", outcome + changed, escape(f"{chosen} {said}".strip())]
-
-
-def _bar(points: int, of: int) -> str:
-    """A picture of the number that stands above it; for the eye alone."""
-    share = round(100 * min(points, of) / of) if of else 0
-    return (
-        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect width="{share}" height="1"/></svg>'
-    )
-
-
-def _table(caption: str, head: list[str], body: Iterable[list[str]], foot: list[str] | None = None) -> str:
-    """A table whose first column names its rows; cells are HTML, the rest is text.
-
-    It scrolls on its own, also by keyboard, where the window is narrow or the type large.
-    """
-    columns = "".join(f'<th scope="col">{escape(text)}</th>' for text in head)
-    rows = "\n".join(_row(cells) for cells in body)
-    last = f"<tfoot>{_row(foot)}</tfoot>" if foot else ""
-    return (
-        f'<div class="table" role="region" tabindex="0" aria-label="{escape(caption)}">'
-        f"<table><caption>{escape(caption)}</caption>\n<thead><tr>{columns}</tr></thead>\n"
-        f"<tbody>\n{rows}\n</tbody>{last}</table></div>"
-    )
-
-
-def _row(cells: list[str]) -> str:
-    first, *others = cells
-    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in others)}</tr>'

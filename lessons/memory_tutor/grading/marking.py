@@ -1,0 +1,76 @@
+"""One submission, from its bytes to its results.
+
+THE MARKING SCHEME, "points by exercise": a passed check gives the points of its exercise, every other outcome none, and
+the points add up. A class that is checked from several sides (lesson 8) is several exercises, so that what is right in
+it counts without the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from memory_tutor import checks, headless
+from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
+from memory_tutor.grading import reading, submissions
+from memory_tutor.grading.learners import Learners
+from memory_tutor.grading.listing import Unreadable
+
+#: How points are given, for reports.
+SCHEME = "points by exercise: a passed check gives the points of its exercise, any other outcome none"
+
+
+def digest(data: bytes) -> str:
+    """What tells one version of a notebook from another."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Callable[[str, object], None]) -> None:
+    """Run a notebook's cells, then the checks of its lesson, and tell each thing as soon as it is known.
+
+    Whoever ends this in the middle has what was told until then.
+
+    Args:
+        data: the notebook.
+        lesson: its name.
+        learners: makes the learner.
+        seconds: that all of it may take.
+        tell: is called with ("note", a line for the teacher), ("problem", why it cannot be marked, or what stopped)
+            and ("result", a Result). Problems and results are the student's to read.
+
+    Raises:
+        CassetteError: the lesson's recording is missing or damaged.
+    """
+    asked = checks.lesson(lesson)
+    try:
+        notebook = reading.read(data, asked.answers)
+    except Unreadable as error:
+        tell("problem", error.message)
+        return
+    answer = headless._recorded(lesson)
+    for note in notebook.notes:
+        tell("note", note)
+    started = submissions.lesson_of(data)
+    if started not in ("", lesson):
+        tell("note", f"It is named as {lesson}, but looks like {started}.")
+    try:
+        sources = [source for _, source in notebook.cells]
+        with learners.learner(sources, answer, seconds=seconds, lesson=lesson) as learner:
+            if stopped := "\n".join(headless._stopped(notebook.cells, learner.cell_results, asked.answers)):
+                tell("problem", stopped)
+            for exercise in asked.exercises.values():
+                tell("result", run_check(exercise, learner))
+    except NotGradable as error:  # the cells end or block every process that runs them
+        tell("problem", error.message)
+        for exercise in asked.exercises.values():
+            tell("result", not_reached(exercise, error.message))
+
+
+def not_reached(exercise: Exercise, why: str) -> Result:
+    """The result of an exercise that was not reached.
+
+    Args:
+        why: a sentence.
+    """
+    message = f"CANNOT BE CHECKED HERE {exercise.name}: {why}"
+    return Result(exercise.name, "not gradable", 0, exercise.points, message)
