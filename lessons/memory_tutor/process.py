@@ -17,11 +17,13 @@ import os
 import queue
 import signal
 import sys
+from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import IO, Any, NoReturn
 
 from memory_tutor import replay
 from memory_tutor.channel import Channel
+from memory_tutor.limits import Limits
 from memory_tutor.timelimit import TimeLimitReached, within
 from memory_tutor.worker import Message, Worker
 
@@ -31,8 +33,8 @@ Box = queue.SimpleQueue[Message]
 class Office:
     """Sorts what arrives: a new message to the main thread, an answer to the thread that has asked."""
 
-    def __init__(self) -> None:
-        self._channel = Channel(*_take_pipes(), self._arrived)
+    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
+        self._channel = Channel(incoming, outgoing, self._arrived)
         self._numbers = count(1)
         self._main: Box = queue.SimpleQueue()
         self._asking: dict[int, Box] = {}
@@ -77,7 +79,7 @@ class Office:
             self._asking.get(message.get("within", 0), self._main).put(message)
 
 
-def _take_pipes() -> tuple[Any, Any]:
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Keep standard input and output for the messages, and leave the learner's code with nothing there."""
     pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -106,16 +108,41 @@ def _make_shell(refused: list[str]) -> Any:
     return shell
 
 
-def main() -> None:
-    """Run the cells, then do what the check's side says until it goes."""
+@dataclass(frozen=True)
+class Ready:
+    """What can be made before the cells are known: see `prepare`.
+
+    Args:
+        shell: in which they will run.
+        refused: gets the shell commands in them.
+    """
+
+    shell: Any
+    refused: list[str] = field(default_factory=list)
+
+
+def prepare() -> Ready:
+    """Make a shell and close the way to the network."""
+    refused: list[str] = []
+    ready = Ready(_make_shell(refused), refused)
+    replay.open_empty()
+    return ready
+
+
+def serve(ready: Ready, incoming: IO[bytes], outgoing: IO[bytes]) -> NoReturn:
+    """Run the cells, then do what the check's side says until it goes.
+
+    Args:
+        ready: made by `prepare`, for this notebook alone.
+        incoming: what to read messages from.
+        outgoing: what to write them to.
+    """
     # Outside a call, nothing may interrupt this process; it ends with its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.insert(0, "")
-    refused: list[str] = []
-    shell = _make_shell(refused)
-    office = Office()
+    shell, refused = ready.shell, ready.refused
+    office = Office(incoming, outgoing)
     office.worker = Worker(shell.user_ns, shell.user_ns["In"], office.ask)
-    replay.open_empty()
     with replay.scripted(office.worker.forward):
         office.send({"hello": True})
         start = office.get()
@@ -138,6 +165,17 @@ def _run(shell: Any, cell: str, seconds: float) -> BaseException | None:
         return error
     failed: BaseException | None = result.error_before_exec or result.error_in_exec
     return failed
+
+
+def main() -> NoReturn:
+    """Serve over standard input and output, within the limits that are given as an argument, if any."""
+    limits = [Limits(**json.loads(text)) for text in sys.argv[1:]]
+    sys.argv[1:] = []
+    ends = _take_pipes()
+    ready = prepare()
+    for each in limits:
+        each.apply()
+    serve(ready, *ends)
 
 
 if __name__ == "__main__":
