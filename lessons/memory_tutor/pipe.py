@@ -318,7 +318,7 @@ def _hear(talk: Talk, key: str, seconds: float) -> Message:
     heard: list[Message] = []
     talk.listen(lambda: bool(heard), seconds, heard.append)
     if key not in heard[0]:
-        raise CodecError("This is not what comes next.")
+        raise CodecError(str(heard[0].get("failed", "This is not what comes next.")))
     return heard[0]
 
 

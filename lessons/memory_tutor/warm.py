@@ -107,6 +107,17 @@ def _start(control: socket.socket, theirs: int, user: int, ready: process.Ready)
 def _learn(descriptor: int, user: int, ready: process.Ready) -> NoReturn:
     """Be a learner's process; nothing of theirs has run yet."""
     descriptor = _only(descriptor)
+    ends = socket.socket(fileno=descriptor)
+    try:
+        _shut_in(user)
+    except OSError as error:
+        ends.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
+        os._exit(1)
+    process.serve(ready, ends.makefile("rb"), ends.makefile("wb"))
+
+
+def _shut_in(user: int) -> None:
+    """Give up all that a learner's process must not have."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     namespaces.leave(namespaces.NEW_MOUNTS)
     namespaces.mount_processes()
@@ -116,8 +127,6 @@ def _learn(descriptor: int, user: int, ready: process.Ready) -> NoReturn:
     Limits().apply()
     seccomp.install()
     os.chdir(FOLDER)
-    ends = socket.socket(fileno=descriptor)
-    process.serve(ready, ends.makefile("rb"), ends.makefile("wb"))
 
 
 def _fork(then: Callable[..., NoReturn], *args: object) -> int:
