@@ -28,7 +28,7 @@ from memory_tutor.hosts import Host, ThisMachine
 from memory_tutor.pipe import NONSENSE, UNREADABLE, Allowance, CellResult, Pipe
 from memory_tutor.raised import Raised
 from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, ScriptedError, Sent, asks_model, respond
-from memory_tutor.worker import Message, Worker
+from memory_tutor.worker import Ask, Message, Worker
 
 __all__ = [
     "CellResult",
@@ -547,6 +547,7 @@ class PipeLearner(Learner):
             raised there. None refuses every request.
         directory: in which the cells run, as a notebook's cells run where it lies; None for one of their own.
         host: starts the process; None for this machine, as it is.
+        lend: gives the course's own answers that the notebook asks for; None refuses each.
         allowance: what the process may take of our time; None for what it likes.
     """
 
@@ -556,13 +557,14 @@ class PipeLearner(Learner):
         answer: Callable[[Request], Response] | None = None,
         directory: Path | None = None,
         host: Host | None = None,
+        lend: Callable[[str], Message] | None = None,
         allowance: Allowance | None = None,
     ) -> None:
         desk = Desk(host or ThisMachine(directory))
         self._pipe = Pipe(
             cells,
-            desk.serve,
-            lambda question: _answer_cells(question, answer or _refuse),
+            _or_lend(lend, desk.serve),
+            _or_lend(lend, lambda question: _answer_cells(question, answer or _refuse)),
             desk.host,
             allowance or Allowance(),
         )
@@ -577,6 +579,18 @@ class PipeLearner(Learner):
     def cell_results(self) -> list[CellResult]:
         """What became of each cell when it was run last."""
         return list(self._pipe.results)
+
+
+def _or_lend(lend: Callable[[str], Message] | None, serve: Ask) -> Ask:
+    """Answer questions for the course's own answers, and leave others to somebody else."""
+
+    def answer(question: Message) -> Message:
+        if question["ask"] != "reference":
+            return serve(question)
+        name = str(question["name"])
+        return {"refused": f"The course's own {name} is not to be had here."} if lend is None else lend(name)
+
+    return answer
 
 
 def _answer_cells(question: Message, answer: Callable[[Request], Response]) -> Message:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import IO, Any, NoReturn
 
-from memory_tutor import replay
+from memory_tutor import inside, replay
 from memory_tutor.channel import Channel
 from memory_tutor.limits import Limits
 from memory_tutor.timelimit import TimeLimitReached, within
@@ -143,6 +143,7 @@ def serve(ready: Ready, incoming: IO[bytes], outgoing: IO[bytes]) -> NoReturn:
     shell, refused = ready.shell, ready.refused
     office = Office(incoming, outgoing)
     office.worker = Worker(shell.user_ns, shell.user_ns["In"], office.ask)
+    inside.ask = office.ask
     with replay.scripted(office.worker.forward):
         office.send({"hello": True})
         start = office.get()

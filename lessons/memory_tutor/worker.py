@@ -17,6 +17,7 @@ and "handle" where the value is kept; or "missing", a sentence, where there is n
 Meanwhile the worker asks the check's side, by a dict with "ask", and gets "value", "response" or "raised":
 
 - http: the "method", "path" and "body" of a request; callback: "number", "name", "args", "kwargs"
+- reference: the "name" of an answer of the course's own, and gets "cells", or "refused", a sentence
 """
 
 from __future__ import annotations

@@ -40,11 +40,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from memory_tutor import course, seccomp
+from memory_tutor import course, lending, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import NotGradable
-from memory_tutor.hosts import Running, ThisMachine
+from memory_tutor.hosts import Host, Running, ThisMachine
 from memory_tutor.learner import PipeLearner
 from memory_tutor.limits import MB, Limits
 from memory_tutor.pipe import Allowance
@@ -62,8 +62,10 @@ START, DO = 60.0, 20.0
 ASIDE = 20.0
 #: What the learner's side needs of this package. Nothing else of it is in the sandbox.
 MODULES = (
-    "__init__", "cassette", "channel", "codec", "course", "errors", "limits", "miss", "namespaces", "process",
-    "replay", "restart", "seccomp", "strip", "tables", "texts", "timelimit", "transcript", "warm", "worker",
+    "__init__", "cassette", "channel", "codec", "course", "errors", "exercises", "extras", "inside", "limits", "live",
+    "miss", "names", "namespaces", "pictures", "process", "remaking", "replay", "restart", "seccomp", "stores.__init__",
+    "stores.json_files", "stores.keys", "strip", "tables", "texts", "timelimit", "toolbox", "transcript", "warm",
+    "worker",
 )  # fmt: skip
 #: Where it stands there.
 INSIDE = "/memory-tutor"
@@ -128,6 +130,13 @@ class _Unusable(Exception):
     """Why bubblewrap cannot be used, without a full stop."""
 
 
+def _learner(
+    cells: Sequence[str], answer: Answer | None, host: Host, lesson: str | None, seconds: float
+) -> PipeLearner:
+    lend = None if lesson is None else lending.for_lesson(lesson)
+    return PipeLearner(cells, answer, host=host, lend=lend, allowance=Allowance(seconds, SENT))
+
+
 # -- without a sandbox -----------------------------------------------------------------------------------
 
 
@@ -150,7 +159,7 @@ class _Open:
     ) -> PipeLearner:
         # A limit on processes would count all of this user's.
         host = ThisMachine(limits=Limits(processes=None))
-        return PipeLearner(cells, answer, host=host, allowance=Allowance(seconds, SENT))
+        return _learner(cells, answer, host, lesson, seconds)
 
 
 # -- with bubblewrap -------------------------------------------------------------------------------------
@@ -199,7 +208,7 @@ class _Warm:
     def learner(
         self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
     ) -> PipeLearner:
-        return PipeLearner(cells, answer, host=self._host(), allowance=Allowance(seconds, SENT))
+        return _learner(cells, answer, self._host(), lesson, seconds)
 
     def _host(self) -> _Submission:
         user = secrets.choice(self._users) if self._users else 0
