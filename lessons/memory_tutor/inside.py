@@ -30,8 +30,10 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> QuietTuto
     """The tutor; what answers is open already. See `memory_tutor.start`."""
     if not os.environ.get("OPENAI_API_KEY"):
         os.environ["OPENAI_API_KEY"] = live.PLACEHOLDER
-    model = os.environ.get("OPENAI_MODEL") or MODEL
-    return QuietTutor(None if lesson is None else str(lesson), model, replay.current() or replay.open_empty())
+    tape = replay.current()
+    if tape is None:  # an empty tape is false
+        tape = replay.open_empty()
+    return QuietTutor(None if lesson is None else str(lesson), os.environ.get("OPENAI_MODEL") or MODEL, tape)
 
 
 class QuietTutor(Toolbox):

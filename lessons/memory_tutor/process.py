@@ -114,19 +114,19 @@ class Ready:
 
     Args:
         shell: in which they will run.
+        tape: that answers what they send.
         refused: gets the shell commands in them.
     """
 
     shell: Any
+    tape: replay.Tape
     refused: list[str] = field(default_factory=list)
 
 
 def prepare() -> Ready:
     """Make a shell and close the way to the network."""
     refused: list[str] = []
-    ready = Ready(_make_shell(refused), refused)
-    replay.open_empty()
-    return ready
+    return Ready(_make_shell(refused), replay.open_empty(), refused)
 
 
 def serve(ready: Ready, incoming: IO[bytes], outgoing: IO[bytes]) -> NoReturn:
@@ -144,16 +144,17 @@ def serve(ready: Ready, incoming: IO[bytes], outgoing: IO[bytes]) -> NoReturn:
     office = Office(incoming, outgoing)
     office.worker = Worker(shell.user_ns, shell.user_ns["In"], office.ask)
     inside.ask = office.ask
+    ready.tape.answer = office.worker.forward
+    office.send({"hello": True})
+    start = office.get()
+    for number, cell in enumerate(start["cells"]):
+        if number not in start["skip"]:
+            error = _run(shell, cell, start["seconds"])
+            told = error and office.worker.describe(error, start["seconds"])
+            office.send({"cell": number, "exception": told, "refused": refused[:9]})
+            refused.clear()
+    office.send({"ready": True})
     with replay.scripted(office.worker.forward):
-        office.send({"hello": True})
-        start = office.get()
-        for number, cell in enumerate(start["cells"]):
-            if number not in start["skip"]:
-                error = _run(shell, cell, start["seconds"])
-                told = error and office.worker.describe(error, start["seconds"])
-                office.send({"cell": number, "exception": told, "refused": refused[:9]})
-                refused.clear()
-        office.send({"ready": True})
         while True:
             office.serve(office.get())
 

@@ -43,7 +43,7 @@ from typing import IO, Protocol, TypeVar
 from memory_tutor import course, lending, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.errors import TutorError
-from memory_tutor.exercises import NotGradable
+from memory_tutor.exercises import CheckFailed
 from memory_tutor.hosts import Host, Running, ThisMachine
 from memory_tutor.learner import PipeLearner
 from memory_tutor.limits import MB, Limits
@@ -196,7 +196,7 @@ class _Warm:
                 with self.learner(["tried = True"]) as trial:
                     if trial.find("tried").value is not True:
                         raise OSError("a notebook cannot be run in it")
-            except (OSError, NotGradable) as error:
+            except (OSError, CheckFailed) as error:
                 self.close()
                 said.seek(0)
                 lines = said.read().decode("utf-8", "replace").strip().splitlines() or [str(error.__cause__ or error)]
@@ -327,6 +327,8 @@ def _places(shown: Sequence[str]) -> Iterator[str]:
 
 
 def _modules() -> Iterator[str]:
+    for folder in (INSIDE, f"{INSIDE}/memory_tutor", f"{INSIDE}/memory_tutor/stores"):
+        yield from ("--perms", "0755", "--dir", folder)
     for name in MODULES:
         file = name.replace(".", "/") + ".py"
         yield from ("--ro-bind", str(course.PACKAGE / file), f"{INSIDE}/memory_tutor/{file}")
