@@ -1,14 +1,15 @@
 """The process in the sandbox that has imported everything, and forks: `python -m memory_tutor.warm` (Linux).
 
-    parent, outside          this process        a holder for each submission      a learner's process
-    {"holder": user} + socket ----> fork --------> namespaces, memory over /tmp
-    {"start": true} + socket --------------------> fork, fork -------------------> rights, limits, filter; serves
+    parent, outside                    this process        a holder for each notebook       a learner's process
+    {"holder": user, …} + socket ----> imports, fork ----> namespaces, memory over /tmp
+    {"start": true} + socket ----------------------------> fork, fork ------------------> rights, limits, filter; serves
 
-It gets the number of a socket, and over it the socket of each new holder. A holder says {"ready": true} with a
-descriptor that stands for it, then starts a process for each {"start": …}: one after another, or two at once, which
-see the same /tmp and not each other. It gives a descriptor for each. A process that is killed takes with it all that
-it has started, since it is the first in a namespace of processes; when a holder's socket is closed, the holder ends
-and /tmp is gone. The learner's process holds no descriptor but that of its own socket.
+It gets the number of a socket, and over it the socket of each new holder, with the modules that the lesson's own
+cells import. A holder says {"ready": true} with a descriptor that stands for it, then starts a process for each
+{"start": …}: one after another, or two at once, which see the same /tmp and not each other. It gives a descriptor for
+each. A process that is killed takes with it all that it has started, since it is the first in a namespace of
+processes; when a holder's socket is closed, the holder ends and /tmp is gone. The learner's process holds no
+descriptor but that of its own socket.
 
 Where this process is the system's root, a submission has a user of its own, whose number nobody else has. Elsewhere
 it has a namespace of users, in which it is nobody and outside of which it is who started the sandbox.
@@ -23,6 +24,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -51,8 +54,18 @@ def main() -> None:
         message, descriptor = _receive(control)
         if descriptor is None:
             os._exit(0)
+        for name in message["modules"]:
+            _import(name)
         _fork(_hold, descriptor, message["holder"], json.loads(keep), ready)
         os.close(descriptor)
+
+
+def _import(name: str) -> None:
+    """Import a module, so that no process need do it, where there is such a module."""
+    if name not in sys.modules:
+        with suppress(Exception):
+            import_module(name)
+        gc.freeze()
 
 
 def _hold(descriptor: int, user: int, keep: list[str], ready: process.Ready) -> NoReturn:

@@ -23,6 +23,7 @@ system has, and `Sandbox.isolation` says so.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -37,16 +38,18 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from memory_tutor import course, lending, seccomp
+from memory_tutor import course, lending, notebooks, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import CheckFailed
 from memory_tutor.hosts import Host, Running, ThisMachine
 from memory_tutor.learner import PipeLearner
 from memory_tutor.limits import MB, Limits
+from memory_tutor.names import parsed
 from memory_tutor.pipe import Allowance
 
 T = TypeVar("T")
@@ -208,13 +211,14 @@ class _Warm:
     def learner(
         self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
     ) -> PipeLearner:
-        return _learner(cells, answer, self._host(), lesson, seconds)
+        return _learner(cells, answer, self._host(lesson), lesson, seconds)
 
-    def _host(self) -> _Submission:
+    def _host(self, lesson: str | None) -> _Submission:
         user = secrets.choice(self._users) if self._users else 0
+        asked = {"holder": user, "modules": [] if lesson is None else _imported(lesson)}
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            socket.send_fds(self._control, [json.dumps({"holder": user}).encode()], [theirs.fileno()])
+            socket.send_fds(self._control, [json.dumps(asked).encode()], [theirs.fileno()])
         return _Submission(ours)
 
     def close(self) -> None:
@@ -222,6 +226,18 @@ class _Warm:
         self._control.close()
         self._popen.kill()
         self._popen.wait()
+
+
+@cache
+def _imported(lesson: str) -> list[str]:
+    """The modules of others that a lesson's own cells import: to import some of them takes seconds."""
+    found = set()
+    for cell in notebooks.read(course.path("lessons", lesson)).cells:
+        if cell.cell_type == "code":
+            for node in ast.walk(parsed(cell.source)):
+                names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+                found |= {*names, node.module or ""} if isinstance(node, ast.ImportFrom) else set(names)
+    return sorted(name for name in found if name.partition(".")[0] not in ("", "memory_tutor"))
 
 
 def _spare_users() -> range:
