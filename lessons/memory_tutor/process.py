@@ -12,13 +12,13 @@ It ends when its input does, whatever the learner's code is doing.
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import signal
 import sys
 from dataclasses import dataclass, field
 from itertools import count
+from json import loads
 from typing import IO, Any, NoReturn
 
 from memory_tutor import inside, replay
@@ -70,7 +70,7 @@ class Office:
     def _arrived(self, line: bytes | None) -> None:
         if line is None:
             os._exit(0)
-        message: Message = json.loads(line)
+        message: Message = loads(line)
         if "answer" in message:
             # The thread that has asked may have been interrupted; nobody misses the answer then.
             if (box := self._asking.get(message["answer"])) is not None:
@@ -171,7 +171,7 @@ def _run(shell: Any, cell: str, seconds: float) -> BaseException | None:
 
 def main() -> NoReturn:
     """Serve over standard input and output, within the limits that are given as an argument, if any."""
-    limits = [Limits(**json.loads(text)) for text in sys.argv[1:]]
+    limits = [Limits(**loads(text)) for text in sys.argv[1:]]
     sys.argv[1:] = []
     ends = _take_pipes()
     ready = prepare()
