@@ -28,6 +28,7 @@ START, CELL, GRACE = 60.0, 20.0, 2.0
 DEADLY = 3
 #: What reading a message raises that is not what it should be, and what is said of it.
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+NO_PROCESS = "The process for the code of this notebook does not work.\n`memory-tutor doctor` says more."
 NONSENSE = "What the process of this notebook sends cannot be read."
 ENDED = "It ended the whole Python process."
 FLOODED = "It sent more than can be looked at, and was stopped."
@@ -283,7 +284,11 @@ class Pipe:
             self._talk = None
 
     def _start(self) -> None:
-        talk = self._talk = Talk(self.host.start(), self._answer, self.allowance)
+        try:
+            process = self.host.start()
+        except OSError as error:
+            raise NotGradable(NO_PROCESS) from error
+        talk = self._talk = Talk(process, self._answer, self.allowance)
         self.generation += 1
         self.results = []
         self._running_cells = True
@@ -312,9 +317,8 @@ class Pipe:
         try:
             _hear(talk, "hello", START)
         except (Gone, *UNREADABLE) as error:
-            raise NotGradable(
-                "The process for the code of this notebook does not work.\n`memory-tutor doctor` says more."
-            ) from error
+            self._end(talk)
+            raise NotGradable(NO_PROCESS) from error
 
     def _answer(self, question: Message) -> Message:
         return (self.serve_cells if self._running_cells else self.serve)(question)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from memory_tutor import checks, course
+from memory_tutor import checks, course, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.exercises import LearnerRaised, NotGradable, Result, run_check
 from memory_tutor.grading import sandbox as sandboxes
@@ -591,6 +592,17 @@ def test_without_bubblewrap_every_report_can_say_so(monkeypatch: pytest.MonkeyPa
         assert learner.call("run", "import os\nanswer = os.environ.get('A_SECRET')").value is None
         if sys.platform == "linux":
             assert tried(learner, "x = b'x' * (10 << 30)").startswith("MemoryError")
+
+
+def test_a_sandbox_that_was_killed_is_opened_anew() -> None:
+    if not seccomp.is_possible() or shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed")
+    with sandboxes.open_sandbox(require=True) as opened:
+        assert isinstance(opened, sandboxes._Warm)
+        opened._popen.kill()
+        opened._popen.wait()
+        with opened.learner([RUN]) as learner:
+            assert still_works(learner)
 
 
 def test_a_bubblewrap_that_does_not_work_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

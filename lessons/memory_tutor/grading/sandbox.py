@@ -183,18 +183,10 @@ class _Warm:
         program = shutil.which("bwrap")
         if program is None:
             raise _Unusable("bubblewrap is not installed")
+        self._program = program
         self._users = _spare_users()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs, tempfile.TemporaryFile() as said:
-            self._popen = subprocess.Popen(
-                _command(program, theirs.fileno(), bool(self._users)),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-            theirs.close()
+        with tempfile.TemporaryFile() as said:
+            self._begin(said)
             try:
                 with self.learner(["tried = True"]) as trial:
                     if trial.find("tried").value is not True:
@@ -203,14 +195,34 @@ class _Warm:
                 self.close()
                 said.seek(0)
                 lines = said.read().decode("utf-8", "replace").strip().splitlines() or [str(error.__cause__ or error)]
-                raise _Unusable(f"bubblewrap does not work here: {lines[-1].rstrip('.')}") from error
+                raise _Unusable(f"bubblewrap does not work here: {lines[-1].rstrip('.')}{_hindrance()}") from error
             except BaseException:
                 self.close()
                 raise
 
+    def _begin(self, said: IO[bytes] | int) -> None:
+        """Start the process.
+
+        Args:
+            said: gets what goes wrong.
+        """
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._popen = subprocess.Popen(
+                _command(self._program, theirs.fileno(), bool(self._users)),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
     def learner(
         self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
     ) -> PipeLearner:
+        if self._popen.poll() is not None:  # somebody has killed it, or the system for want of memory
+            self.close()
+            self._begin(subprocess.DEVNULL)
         return _learner(cells, answer, self._host(lesson), lesson, seconds)
 
     def _host(self, lesson: str | None) -> _Submission:
@@ -226,6 +238,18 @@ class _Warm:
         self._control.close()
         self._popen.kill()
         self._popen.wait()
+
+
+def _hindrance() -> str:
+    """What is known to stand in bubblewrap's way."""
+    switch = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    try:
+        closed = os.geteuid() != 0 and switch.read_text(encoding="ascii").strip() == "1"
+    except OSError:
+        closed = False
+    return (
+        " (AppArmor forbids it: see the system setting kernel.apparmor_restrict_unprivileged_userns)" if closed else ""
+    )
 
 
 @cache
