@@ -26,9 +26,9 @@ from memory_tutor.codec import CodecError, Opaque
 from memory_tutor.exercises import CheckFailed, LearnerRaised, NotAttempted, NotGradable
 from memory_tutor.hosts import Host, ThisMachine
 from memory_tutor.pipe import NONSENSE, UNREADABLE, Allowance, CellResult, Pipe
-from memory_tutor.raised import Raised
+from memory_tutor.raised import MESSAGE, Raised
 from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, ScriptedError, Sent, asks_model, respond
-from memory_tutor.worker import Ask, Message, Worker
+from memory_tutor.worker import PRINTED, Ask, Message, Worker
 
 __all__ = [
     "CellResult",
@@ -316,7 +316,7 @@ class Learner:
         generation = self._transport.generation
         report = self._exchange({"op": "find", "name": name, "space": self._find_space(), "seconds": SECONDS})
         if "missing" in report:
-            raise NotAttempted(str(report["missing"]))
+            raise NotAttempted(_told(report["missing"], MESSAGE))
         try:
             return Handle(self, int(report["handle"]), generation, name)
         except UNREADABLE as error:
@@ -425,7 +425,7 @@ class Learner:
         message["kwargs"] = {key: encoder.encode(value) for key, value in kwargs.items()}
         report = self._exchange(message)
         if "missing" in report:
-            raise NotAttempted(str(report["missing"]))
+            raise NotAttempted(_told(report["missing"], MESSAGE))
         what = f"`{name}`" if handle is None else f"`{handle._name}.{name}`"
         try:
             exception = Raised.read(report["exception"]) if "exception" in report else None
@@ -437,8 +437,8 @@ class Learner:
                 what,
                 tuple(codec.decode(wire) for wire in after),
                 {key: codec.decode(wire) for key, wire in after_named.items()},
-                str(report.get("stdout", "")),
-                str(report.get("stderr", "")),
+                _told(report.get("stdout", ""), 2 * PRINTED),
+                _told(report.get("stderr", ""), 2 * PRINTED),
                 exception,
                 None if exception else codec.decode(report["value"]),
                 None if number is None else Handle(self, int(number), generation, name),
@@ -493,6 +493,11 @@ class Learner:
             number = self._result(message, "Running your definitions again")
             self._space = (generation, number)
         return number
+
+
+def _told(said: object, most: int) -> str:
+    """What the learner's side says, of a length and in letters that any file of ours can hold."""
+    return codec.printable(codec.shorten(str(said), most))
 
 
 class KernelLearner(Learner):

@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import count
 
 from memory_tutor.channel import Channel
-from memory_tutor.codec import CodecError
+from memory_tutor.codec import CodecError, printable, shorten
 from memory_tutor.exercises import NotGradable
 from memory_tutor.hosts import Host, Running
-from memory_tutor.raised import Raised
+from memory_tutor.raised import LINE, Raised
 from memory_tutor.worker import Ask, Message, over_time
 
 #: Seconds for a new process until it says hello, for one cell, and beyond a limit until it is killed.
@@ -338,4 +338,8 @@ def _hear_cell(talk: Talk, number: int) -> CellResult:
     if message["cell"] != number:
         raise CodecError("This is not what comes next.")
     raised = message["exception"]
-    return CellResult(number, None if raised is None else Raised.read(raised), tuple(map(str, message["refused"])))
+    return CellResult(
+        number,
+        None if raised is None else Raised.read(raised),
+        tuple(printable(shorten(str(each), LINE)) for each in message["refused"][:9]),
+    )

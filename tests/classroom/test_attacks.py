@@ -492,6 +492,24 @@ def test_nonsense_costs_no_memory_and_is_not_gradable(sandbox: Sandbox, line: st
         assert still_works(learner)
 
 
+def test_what_it_says_can_be_written_to_any_file(sandbox: Sandbox) -> None:
+    code = (
+        WRITE
+        + """
+def f():
+    raised = {"names": ["\\ud800" * 500] * 99, "message": "\\udfff" + "x" * 10**6, "line": "\\ud800", "line_number": 1}
+    say({"result": 1, "exception": raised, "stdout": "\\ud800" * 10**5})
+    while True: pass
+"""
+    )
+    with sandbox.learner([code]) as learner:
+        outcome = learner.call("f", seconds=1)
+        with pytest.raises(LearnerRaised) as told:
+            _ = outcome.value
+    assert len(told.value.message.encode("utf-8")) < 10_000
+    assert len(outcome.stdout.encode("utf-8")) < 500_000
+
+
 def test_what_it_sends_is_bounded_in_all(sandbox: Sandbox) -> None:
     code = WRITE + (
         "line = json.dumps({'ask': 'http', 'method': 'GET', 'path': '/' + 'x' * 1_000_000, 'body': None, 'id': 1})\n"

@@ -65,10 +65,10 @@ START, DO = 60.0, 20.0
 ASIDE = 20.0
 #: What the learner's side needs of this package. Nothing else of it is in the sandbox.
 MODULES = (
-    "__init__", "cassette", "channel", "codec", "course", "errors", "exercises", "extras", "inside", "limits", "live",
-    "miss", "names", "namespaces", "pictures", "process", "remaking", "replay", "restart", "seccomp", "stores.__init__",
-    "stores.json_files", "stores.keys", "strip", "tables", "texts", "timelimit", "toolbox", "transcript", "warm",
-    "worker",
+    "__init__", "cassette", "channel", "codec", "course", "errors", "exercises", "extras", "inside", "limits",
+    "live", "miss", "names", "namespaces", "pictures", "process", "raised", "remaking", "replay", "restart",
+    "seccomp", "stores.__init__", "stores.json_files", "stores.keys", "strip", "tables", "texts", "timelimit",
+    "toolbox", "transcript", "warm", "worker",
 )  # fmt: skip
 #: Where it stands there.
 INSIDE = "/memory-tutor"
