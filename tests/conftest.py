@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from memory_tutor.grading.sandbox import Sandbox, SandboxMissing, open_sandbox
+
 SETTINGS = (
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -29,3 +31,13 @@ def clean_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from memory_tutor import replay
 
     replay.close()
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """The sandbox for notebooks of others: to start one takes a second."""
+    try:
+        with open_sandbox(require=True) as opened:
+            yield opened
+    except SandboxMissing as missing:
+        pytest.skip(missing.message.splitlines()[0])

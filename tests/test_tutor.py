@@ -166,7 +166,7 @@ def test_reference_works_with_the_notebooks_client(tutor: Any, monkeypatch: pyte
     from openai import OpenAI
 
     names = {"client": OpenAI(api_key="k"), "model": "m"}
-    monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
+    monkeypatch.setattr("memory_tutor.tutor.notebook_globals", lambda: names)
     assert "Qwen" in tutor.reference("ask")("What is my name?")
     assert "not yours" in capsys.readouterr().out
 
@@ -219,7 +219,7 @@ def test_an_answer_to_several_exercises_is_yours_once_all_have_passed(
     from memory_tutor.exercises import Result
 
     names = {"client": None, "model": "m", "Assistant": "mine"}
-    monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
+    monkeypatch.setattr("memory_tutor.tutor.notebook_globals", lambda: names)
     for exercise in checks.lesson("08_capstone").answered_by("Assistant"):
         assert tutor.answer("Assistant") != "mine"
         assert "not yours" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - a checkout can be imported by any Python
@@ -34,6 +35,10 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
             Until a start succeeds, every request is then refused.
     """
     # openai and vcrpy take most of a second to import: only who starts a lesson pays for it.
+    if "MEMORY_TUTOR_LEARNER" in os.environ:  # the notebook is being marked: see `process`
+        from memory_tutor.inside import start as begin_inside
+
+        return begin_inside(lesson, mode)  # type: ignore[return-value]  # it has the same methods
     from memory_tutor.tutor import start as begin
 
     return begin(lesson, mode)

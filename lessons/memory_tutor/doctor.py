@@ -285,10 +285,11 @@ def _environment() -> Iterator[Finding]:
 
 def _live(mode: str) -> Finding:
     """Whether a live mode can start: the endpoint is asked for its models, as the lessons do, and for nothing else."""
-    from memory_tutor import live, tutor
+    from memory_tutor import live
+    from memory_tutor.toolbox import MODEL
 
     try:
-        lines = live.check_endpoint(mode, os.environ.get("OPENAI_MODEL") or tutor.MODEL)
+        lines = live.check_endpoint(mode, os.environ.get("OPENAI_MODEL") or MODEL)
     except live.LiveError as error:
         told = error.message.replace(live.base_url(), _host(live.base_url()))
         return Finding("Mode", "problem", told, f"{UNSET}, or mend what is said above")

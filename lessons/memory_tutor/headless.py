@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from memory_tutor import cassette, checks, course, miss, replay
+from memory_tutor import cassette, checks, course, lending, miss, replay
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Result, run_check
 from memory_tutor.learner import CellResult, PipeLearner
@@ -40,6 +41,10 @@ class Report:
         return sum(result.points for result in self.results)
 
 
+#: Gives a learner whose cells, by their sources, have run; requests in them are answered by the function.
+Open = Callable[[Sequence[str], Callable[[cassette.Request], cassette.Response]], PipeLearner]
+
+
 def check(file: Path, lesson: str, on_exercise: Callable[[], None] = lambda: None) -> Report:
     """Run a notebook's cells, then the checks of its lesson.
 
@@ -51,28 +56,60 @@ def check(file: Path, lesson: str, on_exercise: Callable[[], None] = lambda: Non
         lesson: its name.
         on_exercise: is called after each exercise.
     """
+    lend = lending.for_lesson(lesson)
+    try:
+        cells = code_cells(read_notebook(file))
+    except FileNotFoundError:
+        problem = f"There is no {file.name}. To copy it: memory-tutor start {file.parent}"
+    except TutorError as error:
+        problem = error.message
+    else:
+        return mark(
+            cells, lesson, lambda sources, answer: PipeLearner(sources, answer, file.parent, lend=lend), on_exercise
+        )
+    return Report(lesson, checks.lesson(lesson).points, problem=problem)
+
+
+def code_cells(book: Any) -> list[tuple[int, str]]:
+    """The numbers, from 1, and the sources of a notebook's code cells that are to be run, check cells left out."""
+    return [
+        (number, cell.source)
+        for number, cell in enumerate(book.cells, start=1)
+        if cell.cell_type == "code" and checked_name(cell) is None
+    ]
+
+
+def mark(
+    cells: Sequence[tuple[int, str]],
+    lesson: str,
+    open_learner: Open,
+    on_exercise: Callable[[], None] = lambda: None,
+) -> Report:
+    """Run cells, then the checks of a lesson.
+
+    Args:
+        cells: the number of each code cell in its notebook, for messages, and its source.
+        lesson: its name.
+        open_learner: runs them, in whatever sandbox.
+        on_exercise: is called after each exercise.
+
+    Returns:
+        The report; one with a problem in place of results if the cells cannot be run at all.
+    """
     asked = checks.lesson(lesson)
     report = Report(lesson, asked.points)
     try:
-        cells = [
-            (number, cell.source)
-            for number, cell in enumerate(read_notebook(file).cells, start=1)
-            if cell.cell_type == "code" and checked_name(cell) is None
-        ]
-        answer = _recorded(lesson)
-        with PipeLearner([source for _, source in cells], answer, file.parent) as learner:
+        with open_learner([source for _, source in cells], recorded(lesson)) as learner:
             for exercise in asked.exercises.values():
                 report.results.append(run_check(exercise, learner))
                 on_exercise()
-            report.problem = "\n".join(_stopped(cells, learner.cell_results, asked.answers))
-    except FileNotFoundError:
-        report.problem = f"There is no {file.name}. To copy it: memory-tutor start {file.parent}"
+            report.problem = "\n".join(stopped(cells, learner.cell_results, asked.answers))
     except TutorError as error:
         report.problem = error.message
     return report
 
 
-def _recorded(lesson: str) -> Callable[[cassette.Request], cassette.Response]:
+def recorded(lesson: str) -> Callable[[cassette.Request], cassette.Response]:
     """Answers from a lesson's recording, which refuse what is not in it as replay does.
 
     Raises:
@@ -89,7 +126,7 @@ def _recorded(lesson: str) -> Callable[[cassette.Request], cassette.Response]:
     return answer
 
 
-def _stopped(cells: list[tuple[int, str]], ran: list[CellResult], names: Iterable[str]) -> Iterator[str]:
+def stopped(cells: Sequence[tuple[int, str]], ran: Sequence[CellResult], names: Iterable[str]) -> Iterator[str]:
     """A line for each cell with an answer that did not run: its check only sees that there is no function."""
     for (number, source), result in zip(cells, ran, strict=False):
         if result.error and any(defines(source, name) for name in names):

@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import inspect
 import json
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from memory_tutor import codec
 from memory_tutor.cassette import Request, Response
 from memory_tutor.codec import CodecError, Opaque
 from memory_tutor.exercises import CheckFailed, LearnerRaised, NotAttempted, NotGradable
-from memory_tutor.pipe import NONSENSE, UNREADABLE, CellResult, Pipe
-from memory_tutor.raised import Raised
+from memory_tutor.hosts import Host, ThisMachine
+from memory_tutor.pipe import NONSENSE, UNREADABLE, Allowance, CellResult, Pipe
+from memory_tutor.raised import MESSAGE, Raised
 from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, ScriptedError, Sent, asks_model, respond
-from memory_tutor.worker import Message, Worker
+from memory_tutor.worker import PRINTED, Ask, Message, Worker
 
 __all__ = [
     "CellResult",
@@ -44,6 +44,7 @@ __all__ = [
     "Sent",
 ]
 
+T = TypeVar("T")
 #: Seconds that a call may take.
 SECONDS = 5.0
 
@@ -143,15 +144,18 @@ class Desk:
     """What the check serves to the learner's code: scripted replies, and its own functions and stores.
 
     The code may ask from several threads at once.
+
+    Args:
+        host: has the folders that both sides reach.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host) -> None:
+        self.host = host
         self.requests: list[Sent] = []
         self._script: deque[Scripted] = deque()
         self._lent: list[tuple[Any, Callback]] = []
         self._lock = threading.Lock()
         self._fault: Exception | None = None
-        self._folders: list[tempfile.TemporaryDirectory[str]] = []
 
     def script(self, replies: Iterable[Scripted]) -> None:
         """Forget what was sent, and queue replies."""
@@ -169,17 +173,6 @@ class Desk:
             callback = Callback(number, type(thing).__name__, tuple(public))
         self._lent.append((thing, callback))
         return callback
-
-    def folder(self) -> str:
-        """Make an empty folder."""
-        # On Windows a file that the learner's code has left open cannot be removed.
-        self._folders.append(tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True))
-        return self._folders[-1].name
-
-    def close(self) -> None:
-        """Remove the folders and all that is in them."""
-        while self._folders:
-            self._folders.pop().cleanup()
 
     def serve(self, question: Message) -> Message:
         """Answer a question of the learner's side.
@@ -323,7 +316,7 @@ class Learner:
         generation = self._transport.generation
         report = self._exchange({"op": "find", "name": name, "space": self._find_space(), "seconds": SECONDS})
         if "missing" in report:
-            raise NotAttempted(str(report["missing"]))
+            raise NotAttempted(_told(report["missing"], MESSAGE))
         try:
             return Handle(self, int(report["handle"]), generation, name)
         except UNREADABLE as error:
@@ -345,7 +338,19 @@ class Learner:
         Returns:
             Its path, as a text that crosses to the learner's code.
         """
-        return self._desk.folder()
+        return self._desk.host.folder()
+
+    def aside(self, function: Callable[..., T], *args: object) -> T:
+        """Do something of the check's with the files in such a folder, where they can do no harm.
+
+        To open a database is to believe what it says of itself, and of other files: where a learner's code is kept in
+        a sandbox, so is what opens its files. A regular file of bytes is read without this.
+
+        Args:
+            function: of a module that imports nothing of this package.
+            args: plain values, which the returned value is, too.
+        """
+        return self._desk.host.run(function, *args)
 
     def fresh(self, names: Iterable[str]) -> Learner:
         """The same learner after a restart: these definitions, and what they need, run again.
@@ -390,7 +395,7 @@ class Learner:
     def close(self) -> None:
         """End what was started for this learner, and remove their folders."""
         self._transport.close()
-        self._desk.close()
+        self._desk.host.close()
 
     def __enter__(self) -> Self:
         return self
@@ -420,7 +425,7 @@ class Learner:
         message["kwargs"] = {key: encoder.encode(value) for key, value in kwargs.items()}
         report = self._exchange(message)
         if "missing" in report:
-            raise NotAttempted(str(report["missing"]))
+            raise NotAttempted(_told(report["missing"], MESSAGE))
         what = f"`{name}`" if handle is None else f"`{handle._name}.{name}`"
         try:
             exception = Raised.read(report["exception"]) if "exception" in report else None
@@ -432,8 +437,8 @@ class Learner:
                 what,
                 tuple(codec.decode(wire) for wire in after),
                 {key: codec.decode(wire) for key, wire in after_named.items()},
-                str(report.get("stdout", "")),
-                str(report.get("stderr", "")),
+                _told(report.get("stdout", ""), 2 * PRINTED),
+                _told(report.get("stderr", ""), 2 * PRINTED),
                 exception,
                 None if exception else codec.decode(report["value"]),
                 None if number is None else Handle(self, int(number), generation, name),
@@ -490,6 +495,11 @@ class Learner:
         return number
 
 
+def _told(said: object, most: int) -> str:
+    """What the learner's side says, of a length and in letters that any file of ours can hold."""
+    return codec.printable(codec.shorten(str(said), most))
+
+
 class KernelLearner(Learner):
     """The functions of a notebook in this process.
 
@@ -498,7 +508,7 @@ class KernelLearner(Learner):
     """
 
     def __init__(self, namespace: dict[str, Any]) -> None:
-        desk = Desk()
+        desk = Desk(ThisMachine())
         super().__init__(_Kernel(namespace, desk), desk)
 
 
@@ -541,6 +551,9 @@ class PipeLearner(Learner):
         answer: gives the recorded responses to what the cells send when they are run; what it raises is
             raised there. None refuses every request.
         directory: in which the cells run, as a notebook's cells run where it lies; None for one of their own.
+        host: starts the process; None for this machine, as it is.
+        lend: gives the course's own answers that the notebook asks for; None refuses each.
+        allowance: what the process may take of our time; None for what it likes.
     """
 
     def __init__(
@@ -548,16 +561,41 @@ class PipeLearner(Learner):
         cells: Sequence[str],
         answer: Callable[[Request], Response] | None = None,
         directory: Path | None = None,
+        host: Host | None = None,
+        lend: Callable[[str], Message] | None = None,
+        allowance: Allowance | None = None,
     ) -> None:
-        desk = Desk()
-        self._pipe = Pipe(cells, desk.serve, lambda question: _answer_cells(question, answer or _refuse), directory)
+        desk = Desk(host or ThisMachine(directory))
+        self._pipe = Pipe(
+            cells,
+            _or_lend(lend, desk.serve),
+            _or_lend(lend, lambda question: _answer_cells(question, answer or _refuse)),
+            desk.host,
+            allowance or Allowance(),
+        )
         super().__init__(self._pipe, desk)
-        self._pipe.ready()
+        try:
+            self._pipe.ready()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def cell_results(self) -> list[CellResult]:
         """What became of each cell when it was run last."""
         return list(self._pipe.results)
+
+
+def _or_lend(lend: Callable[[str], Message] | None, serve: Ask) -> Ask:
+    """Answer questions for the course's own answers, and leave others to somebody else."""
+
+    def answer(question: Message) -> Message:
+        if question["ask"] != "reference":
+            return serve(question)
+        name = str(question["name"])
+        return {"refused": f"The course's own {name} is not to be had here."} if lend is None else lend(name)
+
+    return answer
 
 
 def _answer_cells(question: Message, answer: Callable[[Request], Response]) -> Message:

@@ -7,23 +7,19 @@ gets a report with a sentence, and the next call finds a new process with the sa
 from __future__ import annotations
 
 import json
-import os
+import math
 import queue
-import signal
-import subprocess
-import sys
-import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import count
-from pathlib import Path
 
 from memory_tutor.channel import Channel
-from memory_tutor.codec import CodecError
+from memory_tutor.codec import CodecError, printable, shorten
 from memory_tutor.exercises import NotGradable
-from memory_tutor.raised import Raised
+from memory_tutor.hosts import Host, Running
+from memory_tutor.raised import LINE, Raised
 from memory_tutor.worker import Ask, Message, over_time
 
 #: Seconds for a new process until it says hello, for one cell, and beyond a limit until it is killed.
@@ -32,9 +28,12 @@ START, CELL, GRACE = 60.0, 20.0, 2.0
 DEADLY = 3
 #: What reading a message raises that is not what it should be, and what is said of it.
 UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+NO_PROCESS = "The process for the code of this notebook does not work.\n`memory-tutor doctor` says more."
 NONSENSE = "What the process of this notebook sends cannot be read."
-#: Variables that a learner's code has no business with.
-SECRET = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY")
+ENDED = "It ended the whole Python process."
+FLOODED = "It sent more than can be looked at, and was stopped."
+#: Bytes of messages that wait to be read, and parts of one message: the bounds of `codec` leave room below.
+WAITING, PARTS = 32 << 20, 1_000_000
 
 
 class Gone(Exception):
@@ -50,35 +49,24 @@ class Gone(Exception):
         self.raised = Raised((name,), message)
 
 
-class Process:
-    """One process and the state of the talk with it.
+class Talk:
+    """The state of the talk with one process.
 
     Args:
+        process: that runs.
         serve: answers its questions.
-        directory: in which it runs; None for one of its own.
+        allowance: how much may still be said.
     """
 
-    def __init__(self, serve: Ask, directory: Path | None) -> None:
+    def __init__(self, process: Running, serve: Ask, allowance: Allowance) -> None:
+        self._process = process
         self._serve = serve
-        self._folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
-        environment = {name: value for name, value in os.environ.items() if name not in SECRET}
-        # IPython keeps a profile somewhere: not in the user's own folder.
-        environment |= {"MEMORY_TUTOR_LEARNER": "1", "IPYTHONDIR": self._folder.name}
-        # It is killed in the end and cannot tidy up: what its code puts into temporary folders goes with it.
-        environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._folder.name)
-        self._popen = subprocess.Popen(
-            # -P: a file of the learner's folder must not stand for a module of ours.
-            [sys.executable, "-P", "-m", "memory_tutor.process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            cwd=directory or self._folder.name,
-            start_new_session=True,
-        )
-        assert self._popen.stdin is not None and self._popen.stdout is not None
+        self._allowance = allowance
         self._ended = False
-        self._lines: queue.Queue[bytes | None] = queue.Queue(maxsize=64)
-        self._channel = Channel(self._popen.stdout, self._popen.stdin, self._arrived)
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._waiting = 0  # bytes in the queue
+        self._room = threading.Condition()
+        self._channel = Channel(process.incoming, process.outgoing, self._arrived)
         self._numbers = count(1)
         self._asking: list[int] = []
         self._awaited: dict[int, Message | None] = {}
@@ -138,19 +126,30 @@ class Process:
         self._channel.send({**answer, "answer": question["id"]})
 
     def _arrived(self, line: bytes | None) -> None:
-        # A process that floods us has to wait; the reading thread must not, once nobody listens.
-        while not self._ended:
-            with suppress(queue.Full):
-                self._lines.put(line, timeout=1)
-                return
+        size = 0 if line is None else len(line)
+        with self._room:
+            # A process that floods us has to wait; the reading thread must not, once nobody listens.
+            self._room.wait_for(lambda: self._ended or not self._waiting or self._waiting + size <= WAITING)
+            self._waiting += size
+        self._lines.put(line)
 
     def _receive(self, wait: float, seconds: float) -> Message:
+        if self._ended:
+            raise Gone("ProcessEnded", ENDED)
         try:
-            line = None if self._ended else self._lines.get(timeout=max(wait, 0.001))
+            line = self._lines.get(timeout=max(min(wait, self._allowance.left), 0.001))
         except queue.Empty:
             raise Gone("TimeLimit", over_time(seconds)) from None
         if line is None:
-            raise Gone("ProcessEnded", "It ended the whole Python process.")
+            raise Gone("ProcessEnded", self._process.stopped or ENDED)
+        with self._room:
+            self._waiting -= len(line)
+            self._room.notify()
+        if not self._allowance.take(len(line)):
+            raise Gone("ProcessEnded", FLOODED)
+        # Before it is read: a text of brackets takes a hundred times its size as a value.
+        if sum(map(line.count, (b"[", b"{", b","))) > PARTS:
+            raise CodecError("This is no message.")
         try:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -160,19 +159,45 @@ class Process:
         return message
 
     def end(self) -> None:
-        """Kill the process and all that it has started in its group; harmless when it has ended."""
-        self._ended = True
-        if self._popen.returncode is not None:
-            return
-        if sys.platform == "win32":
-            self._popen.kill()
-        else:
-            # Before anyone has waited for it: until then its number, and so its group's, is its own.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
-        self._popen.wait()
+        """End the process; harmless when it has ended."""
+        with self._room:
+            self._ended = True
+            self._room.notify()
+        self._process.end()
         self._channel.close()
-        self._folder.cleanup()
+
+
+class Allowance:
+    """What a notebook may take of the check's side, over all its processes.
+
+    Args:
+        seconds: from now on, as a clock on the wall counts them; None for no end.
+        sent: bytes that its processes may send; None for no end.
+    """
+
+    def __init__(self, seconds: float | None = None, sent: int | None = None) -> None:
+        self.seconds = seconds
+        self._end = math.inf if seconds is None else time.monotonic() + seconds
+        self._sent = math.inf if sent is None else sent
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._end - time.monotonic()
+
+    def take(self, size: int) -> bool:
+        """Take a message into account, at least a few hundred bytes for each; False if it is too much."""
+        self._sent -= max(size, 256)
+        return self._sent >= 0
+
+    def check(self) -> None:
+        """Go on while there is time.
+
+        Raises:
+            NotGradable: there is none.
+        """
+        if self.left <= 0:
+            raise NotGradable(f"The {self.seconds:g} seconds that a notebook may take to be marked are used up.")
 
 
 @dataclass(frozen=True)
@@ -203,17 +228,19 @@ class Pipe:
         cells: sources of the notebook's code cells.
         serve: answers the questions of calls.
         serve_cells: answers the questions that the cells ask when they are run.
-        directory: in which the cells run; None for one of their own.
+        host: starts the processes.
+        allowance: what they may take, all together.
     """
 
     cells: Sequence[str]
     serve: Ask
     serve_cells: Ask
-    directory: Path | None = None
+    host: Host
+    allowance: Allowance = field(default_factory=Allowance)
     #: How many processes there have been; what was kept in one is lost with it.
     generation: int = 0
     results: list[CellResult] = field(default_factory=list)
-    _process: Process | None = None
+    _talk: Talk | None = None
     _deadly: dict[int, CellResult] = field(default_factory=dict)
     _running_cells: bool = False
 
@@ -223,80 +250,96 @@ class Pipe:
         Raises:
             NotGradable: it does not start, or too many cells end it.
         """
-        while self._process is None:
+        while self._talk is None:
+            self.allowance.check()
             if len(self._deadly) > DEADLY:
                 raise NotGradable(f"More than {DEADLY} cells end or block the process that runs the notebook.")
             self._start()
 
     def exchange(self, message: Message) -> Message:
         """Send a message and get its report; where none comes, one that says why."""
-        process = self._process
-        assert process is not None, "ready() comes first"
+        talk = self._talk
+        assert talk is not None, "ready() comes first"
         try:
-            return process.request(message, message["seconds"])
+            return talk.request(message, message["seconds"])
         except Gone as gone:
-            self._end(process)
+            self._end(talk)
+            self.allowance.check()
             return {"exception": asdict(gone.raised)}
         except UNREADABLE as error:
-            self._end(process)
+            self._end(talk)
             raise NotGradable(NONSENSE) from error
         except BaseException:
-            self._end(process)
+            self._end(talk)
             raise
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._end(self._process)
+        if self._talk is not None:
+            self._end(self._talk)
 
-    def _end(self, process: Process) -> None:
-        process.end()
-        if self._process is process:
-            self._process = None
+    def _end(self, talk: Talk) -> None:
+        talk.end()
+        if self._talk is talk:
+            self._talk = None
 
     def _start(self) -> None:
-        process = self._process = Process(self._answer, self.directory)
+        try:
+            process = self.host.start()
+        except OSError as error:
+            raise NotGradable(NO_PROCESS) from error
+        talk = self._talk = Talk(process, self._answer, self.allowance)
         self.generation += 1
         self.results = []
         self._running_cells = True
         try:
-            _hear(process, "hello", START)
-            process.tell({"cells": list(self.cells), "skip": list(self._deadly), "seconds": CELL})
+            self._hear_hello(talk)
+            talk.tell({"cells": list(self.cells), "skip": list(self._deadly), "seconds": CELL})
             for number in range(len(self.cells)):
                 try:
-                    self.results.append(self._deadly.get(number) or _hear_cell(process, number))
+                    self.results.append(self._deadly.get(number) or _hear_cell(talk, number))
                 except Gone as gone:
                     self._deadly[number] = CellResult(number, gone.raised)
-                    self._end(process)
+                    self._end(talk)
                     return
-            _hear(process, "ready", CELL)
+            _hear(talk, "ready", CELL)
         except (Gone, *UNREADABLE) as error:
-            self._end(process)
-            raise NotGradable(
-                "The process for the code of this notebook does not work.\n`memory-tutor doctor` says more."
-            ) from error
+            self._end(talk)
+            raise NotGradable(NONSENSE) from error
         except BaseException:
-            self._end(process)
+            self._end(talk)
             raise
         finally:
             self._running_cells = False
+
+    def _hear_hello(self, talk: Talk) -> None:
+        """Wait until the process is there; nothing of the learner's has run yet."""
+        try:
+            _hear(talk, "hello", START)
+        except (Gone, *UNREADABLE) as error:
+            self._end(talk)
+            raise NotGradable(NO_PROCESS) from error
 
     def _answer(self, question: Message) -> Message:
         return (self.serve_cells if self._running_cells else self.serve)(question)
 
 
-def _hear(process: Process, key: str, seconds: float) -> Message:
+def _hear(talk: Talk, key: str, seconds: float) -> Message:
     """The next message of a process that is neither question nor report."""
     heard: list[Message] = []
-    process.listen(lambda: bool(heard), seconds, heard.append)
+    talk.listen(lambda: bool(heard), seconds, heard.append)
     if key not in heard[0]:
-        raise CodecError("This is not what comes next.")
+        raise CodecError(str(heard[0].get("failed", "This is not what comes next.")))
     return heard[0]
 
 
-def _hear_cell(process: Process, number: int) -> CellResult:
-    message = _hear(process, "cell", CELL)
+def _hear_cell(talk: Talk, number: int) -> CellResult:
+    message = _hear(talk, "cell", CELL)
     if message["cell"] != number:
         raise CodecError("This is not what comes next.")
     raised = message["exception"]
-    return CellResult(number, None if raised is None else Raised.read(raised), tuple(map(str, message["refused"])))
+    return CellResult(
+        number,
+        None if raised is None else Raised.read(raised),
+        tuple(printable(shorten(str(each), LINE)) for each in message["refused"][:9]),
+    )

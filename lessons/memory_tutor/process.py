@@ -12,16 +12,18 @@ It ends when its input does, whatever the learner's code is doing.
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import signal
 import sys
+from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from json import loads
+from typing import IO, Any, NoReturn
 
-from memory_tutor import replay
+from memory_tutor import inside, replay
 from memory_tutor.channel import Channel
+from memory_tutor.limits import Limits
 from memory_tutor.timelimit import TimeLimitReached, within
 from memory_tutor.worker import Message, Worker
 
@@ -31,8 +33,8 @@ Box = queue.SimpleQueue[Message]
 class Office:
     """Sorts what arrives: a new message to the main thread, an answer to the thread that has asked."""
 
-    def __init__(self) -> None:
-        self._channel = Channel(*_take_pipes(), self._arrived)
+    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
+        self._channel = Channel(incoming, outgoing, self._arrived)
         self._numbers = count(1)
         self._main: Box = queue.SimpleQueue()
         self._asking: dict[int, Box] = {}
@@ -68,7 +70,7 @@ class Office:
     def _arrived(self, line: bytes | None) -> None:
         if line is None:
             os._exit(0)
-        message: Message = json.loads(line)
+        message: Message = loads(line)
         if "answer" in message:
             # The thread that has asked may have been interrupted; nobody misses the answer then.
             if (box := self._asking.get(message["answer"])) is not None:
@@ -77,7 +79,7 @@ class Office:
             self._asking.get(message.get("within", 0), self._main).put(message)
 
 
-def _take_pipes() -> tuple[Any, Any]:
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Keep standard input and output for the messages, and leave the learner's code with nothing there."""
     pipes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -106,26 +108,53 @@ def _make_shell(refused: list[str]) -> Any:
     return shell
 
 
-def main() -> None:
-    """Run the cells, then do what the check's side says until it goes."""
+@dataclass(frozen=True)
+class Ready:
+    """What can be made before the cells are known: see `prepare`.
+
+    Args:
+        shell: in which they will run.
+        tape: that answers what they send.
+        refused: gets the shell commands in them.
+    """
+
+    shell: Any
+    tape: replay.Tape
+    refused: list[str] = field(default_factory=list)
+
+
+def prepare() -> Ready:
+    """Make a shell and close the way to the network."""
+    refused: list[str] = []
+    return Ready(_make_shell(refused), replay.open_empty(), refused)
+
+
+def serve(ready: Ready, incoming: IO[bytes], outgoing: IO[bytes]) -> NoReturn:
+    """Run the cells, then do what the check's side says until it goes.
+
+    Args:
+        ready: made by `prepare`, for this notebook alone.
+        incoming: what to read messages from.
+        outgoing: what to write them to.
+    """
     # Outside a call, nothing may interrupt this process; it ends with its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.insert(0, "")
-    refused: list[str] = []
-    shell = _make_shell(refused)
-    office = Office()
+    shell, refused = ready.shell, ready.refused
+    office = Office(incoming, outgoing)
     office.worker = Worker(shell.user_ns, shell.user_ns["In"], office.ask)
-    replay.open_empty()
+    inside.ask = office.ask
+    ready.tape.answer = office.worker.forward
+    office.send({"hello": True})
+    start = office.get()
+    for number, cell in enumerate(start["cells"]):
+        if number not in start["skip"]:
+            error = _run(shell, cell, start["seconds"])
+            told = error and office.worker.describe(error, start["seconds"])
+            office.send({"cell": number, "exception": told, "refused": refused[:9]})
+            refused.clear()
+    office.send({"ready": True})
     with replay.scripted(office.worker.forward):
-        office.send({"hello": True})
-        start = office.get()
-        for number, cell in enumerate(start["cells"]):
-            if number not in start["skip"]:
-                error = _run(shell, cell, start["seconds"])
-                told = error and office.worker.describe(error, start["seconds"])
-                office.send({"cell": number, "exception": told, "refused": refused[:9]})
-                refused.clear()
-        office.send({"ready": True})
         while True:
             office.serve(office.get())
 
@@ -138,6 +167,17 @@ def _run(shell: Any, cell: str, seconds: float) -> BaseException | None:
         return error
     failed: BaseException | None = result.error_before_exec or result.error_in_exec
     return failed
+
+
+def main() -> NoReturn:
+    """Serve over standard input and output, within the limits that are given as an argument, if any."""
+    limits = [Limits(**loads(text)) for text in sys.argv[1:]]
+    sys.argv[1:] = []
+    ends = _take_pipes()
+    ready = prepare()
+    for each in limits:
+        each.apply()
+    serve(ready, *ends)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memory_tutor.codec import printable, shorten
+
+#: Characters of an exception's message, of a line of code, of the name of a class, and how many such names.
+MESSAGE, LINE, NAME, NAMES = 2_000, 200, 100, 20
+
 
 @dataclass(frozen=True)
 class Raised:
@@ -26,16 +31,16 @@ class Raised:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Raised:
-        """From what a report says.
+        """From what a report says; what is too long for any report of ours is cut, and what no file can hold escaped.
 
         Raises:
             KeyError, TypeError: it says something else.
         """
-        names = tuple(str(name) for name in wire["names"]) or ("BaseException",)
+        names = tuple(_text(name, NAME) for name in wire["names"][:NAMES]) or ("BaseException",)
         number = wire["line_number"]
         if number is not None and type(number) is not int:
             raise TypeError("A line has a number.")
-        return cls(names, str(wire["message"]), number, str(wire["line"]))
+        return cls(names, _text(wire["message"], MESSAGE), number, _text(wire["line"], LINE))
 
     @property
     def name(self) -> str:
@@ -58,3 +63,7 @@ class Raised:
             return said
         line = f": {self.line}" if self.line else "."
         return f"{said}\nIt happened in line {self.line_number} of the cell{line}"
+
+
+def _text(said: object, most: int) -> str:
+    return printable(shorten(str(said), most))

@@ -60,6 +60,7 @@ class Tape(Cassette):  # type: ignore[misc]
         recording: the interactions to answer from.
         keep_in: mode record: the file to write after every reply.
         blocked: why every request outside `scripted` is refused: the recording did not load.
+        answer: gives the answers in place of the recording, where that is elsewhere.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Tape(Cassette):  # type: ignore[misc]
         recording: Recording,
         keep_in: Path | None = None,
         blocked: str | None = None,
+        answer: Answer | None = None,
     ) -> None:
         offline = mode == "replay"
         super().__init__(
@@ -81,6 +83,7 @@ class Tape(Cassette):  # type: ignore[misc]
         self.recording = recording
         self.keep_in = keep_in
         self.blocked = blocked
+        self.answer = answer
         self.transcript = Transcript()
         self._spent: dict[str, float] = {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
 
@@ -99,6 +102,11 @@ class Tape(Cassette):  # type: ignore[misc]
         if _unplugged:
             call.error = "no connection"
             raise openai.APIConnectionError(request=httpx2.Request(sent.method, sent.uri))
+        if self.answer is not None:
+            call.error = "refused"  # unless it is answered
+            sent.played = call.response = self.answer(request)
+            call.error = None
+            return True
         if self.blocked is not None:
             call.error = "refused"
             raise Blocked(self.blocked)

@@ -10,8 +10,7 @@ from typing import Any
 from memory_tutor import course
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise
-from memory_tutor.names import LintSyntaxError, bound_names
-from memory_tutor.restart import CARRIED, rerun
+from memory_tutor.remaking import remake
 
 MARKER = re.compile(r"^\s*### (BEGIN|END) SOLUTION\s*$\n?", re.MULTILINE)
 
@@ -43,16 +42,22 @@ def reference(exercise: Exercise, given: dict[str, Any]) -> Any:
     Raises:
         NoSolution: as for `solution_source`.
     """
+    return remake(answer_cells(exercise), exercise.answer, given)
+
+
+def answer_cells(exercise: Exercise) -> list[tuple[str | None, str]]:
+    """The code cells of an exercise's solved notebook: which exercise each answers, if any, and its source.
+
+    Raises:
+        NoSolution: as for `solution_source`.
+    """
     try:
-        cells = list(_cells(exercise))
+        return list(_cells(exercise))
     except NoSolution:
         raise NoSolution(
             f"This cell needs the course's own {exercise.answer}, and this installation carries no solutions.\n"
             "Nothing is broken: go on with the next cell."
         ) from None
-    defined = {name for answer, source in cells if answer is None for name in _defined(source)}
-    made = rerun([source for _, source in cells], [exercise.answer], given, CARRIED | defined & given.keys())
-    return made[exercise.answer]
 
 
 def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
@@ -67,10 +72,3 @@ def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
         if cell["cell_type"] == "code":
             marks = cell["metadata"].get("nbgrader", {})
             yield marks["grade_id"] if marks.get("solution") else None, "".join(cell["source"])
-
-
-def _defined(source: str) -> set[str]:
-    try:
-        return bound_names(source)
-    except LintSyntaxError:
-        return set()

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory_tutor import checks, course, extras, live, replay
 from memory_tutor.errors import TutorError, wrapped
-from memory_tutor.exercises import CheckFailed, Exercise, NotGradable, Result, run_check
-from memory_tutor.pictures import Chart, Lines, Row
+from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
 from memory_tutor.solutions import reference, solution_source
-from memory_tutor.transcript import Transcript
+from memory_tutor.toolbox import MODEL, Toolbox, notebook_globals
 
 if TYPE_CHECKING:
     from memory_tutor.stores import Store
 
-#: The model that the code of the lessons asks for; a recording answers whatever is asked for.
-MODEL = "gpt-6-luna"
 #: Failed checks after which a solution is shown without giving up.
 TRIES = 3
 #: Why requests are refused after a start that was interrupted.
@@ -40,8 +35,6 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     if not os.environ.get("OPENAI_API_KEY"):
         # OpenAI() wants one even where nothing is sent.
         os.environ["OPENAI_API_KEY"] = live.PLACEHOLDER
-    if "MEMORY_TUTOR_LEARNER" in os.environ:  # the grader has opened a tape of its own
-        return Tutor(None if lesson is None else str(lesson), model, replay.current() or replay.open_empty())
     try:
         name = None if lesson is None else course.find_lesson(lesson)
         if chosen not in replay.MODES:
@@ -71,7 +64,7 @@ def _where_from(tape: replay.Tape) -> str:
     return f"Every request is sent to {where}{kept}."
 
 
-class Tutor:
+class Tutor(Toolbox):
     """What a lesson needs of the course, and nothing of the model: the code of a lesson is plain openai.
 
     Args:
@@ -81,55 +74,10 @@ class Tutor:
     """
 
     def __init__(self, lesson: str | None, model: str, tape: replay.Tape) -> None:
-        self.lesson = lesson
-        self.model = model
-        self._tape = tape
-        self._silent = "MEMORY_TUTOR_LEARNER" in os.environ
-        self._folders: list[tempfile.TemporaryDirectory[str]] = []
-        self._progress = Progress(None if self._silent else find_folder())
-        if lesson and not self._silent:
+        super().__init__(lesson, model, tape)
+        self._progress = Progress(find_folder())
+        if lesson:
             self._progress.record_lesson_opened(lesson)
-
-    @property
-    def transcript(self) -> Transcript:
-        """Every request of this kernel since `start`, checks aside."""
-        return self._tape.transcript
-
-    def unplugged(self) -> AbstractContextManager[None]:
-        """`with tutor.unplugged():` every request raises what the SDK raises when the network is gone."""
-        return replay.unplugged()
-
-    def chart(self, title: str, rows: Sequence[Row], unit: str = "") -> Chart:
-        """Horizontal bars with a table of the numbers.
-
-        Args:
-            title: what there is to see.
-            rows: (label, number) pairs.
-            unit: of the numbers.
-        """
-        return Chart(title, rows, unit)
-
-    def lines(self, title: str, series: Mapping[str, Sequence[float]], unit: str = "", step: str = "step") -> Lines:
-        """Up to four lines over the same steps, with a table of the numbers.
-
-        Args:
-            title: what there is to see.
-            series: the name of each line to its numbers, one a step.
-            unit: of the numbers.
-            step: what a step is, "request"; they count from 1.
-        """
-        return Lines(title, series, unit, step)
-
-    def needs(self, extra: str) -> None:
-        """Go on if an optional part can run here; else one line says how to install what it needs.
-
-        Args:
-            extra: "langchain", "redis", "postgres" or "mongo".
-
-        Raises:
-            MissingExtra: it is not installed.
-        """
-        extras.need(extra)
 
     def stores(self, *engines: str, conflict: type[Exception]) -> Iterator[tuple[str, Store]]:
         """Stores like lesson 6's `SqliteStore`, each on a server that is started for this kernel and ends with it.
@@ -146,28 +94,12 @@ class Tutor:
         from memory_tutor import stores
         from memory_tutor.stores import servers
 
-        if self._silent:  # a process that is checked may be killed, and would leave its servers behind
-            print("Servers are left out where answers are checked.")
-            return
         for engine in engines:
             try:
                 extras.need(engine)
                 yield extras.EXTRAS[engine][0], stores.open(servers.address(engine), conflict=conflict)
             except (extras.MissingExtra, stores.StoreError) as left_out:
                 print("\n".join(wrapped(left_out.message)))
-
-    def store(self, *, conflict: type[Exception]) -> Store:
-        """A new, empty store like lesson 6's `SqliteStore`; it ends with this kernel, and needs no installation.
-
-        Args:
-            conflict: the exception that says that a version is out of date.
-        """
-        from memory_tutor import stores
-
-        # On Windows a file that is still open cannot be removed.
-        folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
-        self._folders.append(folder)
-        return stores.open(f"json:{folder.name}", conflict=conflict)
 
     def answer(self, name: str) -> Any:
         """Your answer to an exercise once all its checks have passed, else the course's own.
@@ -177,7 +109,7 @@ class Tutor:
         """
         asked = checks.lesson(checks.find_answer(name).lesson).answered_by(name)
         best = [self._progress.best(exercise.name) for exercise in asked]
-        yours = _notebook_globals().get(name)
+        yours = notebook_globals().get(name)
         if yours is None or not all(result is not None and result.passed for result in best):
             return self.reference(name)
         print(f"{name} is yours.")
@@ -194,12 +126,10 @@ class Tutor:
         Raises:
             CheckFailed: not attempted, wrong, stopped by an error, or not gradable here.
         """
-        if self._silent:
-            return
         from memory_tutor.learner import KernelLearner
 
         exercise = self._exercise(name)
-        with KernelLearner(_notebook_globals()) as learner:
+        with KernelLearner(notebook_globals()) as learner:
             result = run_check(exercise, learner)
         self._progress.record_check(result)
         if not result.passed:
@@ -226,8 +156,6 @@ class Tutor:
 
     def hint(self, name: str) -> None:
         """Print the next hint of an exercise: from a question, to the place, to the shape of the answer."""
-        if self._silent:
-            return
         exercise = self._exercise(name)
         seen = min(self._progress.record_hint(name), len(exercise.hints))
         lines = [
@@ -242,8 +170,6 @@ class Tutor:
             name: of the exercise.
             give_up: show it at once; progress tells it apart.
         """
-        if self._silent:
-            return
         exercise = self._exercise(name)
         best = self._progress.best(name)
         passed = best is not None and best.passed
@@ -265,7 +191,7 @@ class Tutor:
             name: of a function or class that an exercise of any lesson asks for.
         """
         exercise = checks.find_answer(name)
-        found = reference(exercise, _notebook_globals())
+        found = reference(exercise, notebook_globals())
         print(f"{name} is the course's own solution of lesson {exercise.lesson}, not yours.")
         return found
 
@@ -278,8 +204,6 @@ class Tutor:
             name: of the prediction.
             choice: the letter that you choose; "" for none.
         """
-        if self._silent:
-            return
         prediction = self._prediction(name)
         letter = str(choice).strip().strip("()").lower()
         if not letter:
@@ -292,8 +216,6 @@ class Tutor:
 
     def reveal(self, name: str) -> None:
         """Say which choice was right, and why each of the others is tempting."""
-        if self._silent:
-            return
         prediction = self._prediction(name)
         chosen = self._progress.choice(name)
         lines = []
@@ -344,15 +266,3 @@ def _show(thing: Passed) -> None:
         sys.modules["IPython"].display.display(thing)
     else:
         print(thing)
-
-
-def _notebook_globals() -> dict[str, Any]:
-    """The names of the notebook, where the learner's functions are."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    if shell is not None:
-        found: dict[str, Any] = shell.user_ns
-        return found
-    main = sys.modules.get("__main__")
-    if main is None:
-        raise NotGradable("There is no notebook here whose functions could be checked.")
-    return vars(main)

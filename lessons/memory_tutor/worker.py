@@ -17,6 +17,7 @@ and "handle" where the value is kept; or "missing", a sentence, where there is n
 Meanwhile the worker asks the check's side, by a dict with "ask", and gets "value", "response" or "raised":
 
 - http: the "method", "path" and "body" of a request; callback: "number", "name", "args", "kwargs"
+- reference: the "name" of an answer of the course's own, and gets "cells", or "refused", a sentence
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import Any, TypeVar
 
 from memory_tutor import codec
 from memory_tutor.cassette import Request, Response
+from memory_tutor.raised import LINE, MESSAGE
 from memory_tutor.restart import rerun
 from memory_tutor.timelimit import Interrupted, TimeLimitReached, within
 
@@ -41,8 +43,8 @@ T = TypeVar("T")
 Message = dict[str, Any]
 Ask = Callable[[Message], Message]
 
-#: Characters that are kept of what one call prints, of an exception's message, of a line of code.
-PRINTED, MESSAGE, LINE = 20_000, 2_000, 200
+#: Characters that are kept of what one call prints.
+PRINTED = 20_000
 #: Seconds for what a report needs of the learner's own methods: a repr, the text of an exception. On a busy machine a
 #: collection of garbage, which may fall into it, takes its time, too.
 ASIDE = 5.0

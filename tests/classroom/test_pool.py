@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memory_tutor.exercises import Result
-from memory_tutor.grading import learners, marking, pool
-from memory_tutor.grading.learners import SandboxMissing
+from memory_tutor.grading import marking, pool, sandbox
 from memory_tutor.grading.pool import PoolError, Task, Told
 
 
@@ -59,18 +57,13 @@ def test_a_fault_of_ours_costs_one_submission_and_is_told_to_the_teacher_alone(m
 
 
 def test_a_sandbox_that_is_required_and_missing_ends_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def opened(*, require_sandbox: bool) -> Iterator[None]:
-        assert require_sandbox
-        raise SandboxMissing("Install bubblewrap.")
-        yield
-
-    monkeypatch.setattr(learners, "opened", opened)
+    monkeypatch.setattr(sandbox.seccomp, "is_possible", lambda: False)
     pipe = Pipe(Task("1", b"", "02"))
     pool._serve(pipe, 9, True)
-    assert pipe.sent == [("refused", "Install bubblewrap.")]
+    ((what, why),) = pipe.sent
+    assert what == "refused" and "this is no Linux" in str(why)
     worker: Any = object.__new__(pool._Worker)
-    with pytest.raises(PoolError, match="Install bubblewrap"):
+    with pytest.raises(PoolError, match="Install bubblewrap on a Linux system"):
         worker._take(Told(Task("1", b"", "02")), *pipe.sent[0])
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import harness
 import pytest
 
+from memory_tutor.grading.sandbox import Sandbox
+
 __all__ = [
     "test_a_right_answer_passes",
+    "test_a_right_answer_passes_in_the_sandbox",
     "test_a_wrong_answer_is_told_what_is_wrong",
     "test_an_answer_without_end_is_stopped",
     "test_an_odd_answer_neither_passes_nor_breaks_the_check",
@@ -24,6 +27,11 @@ def test_the_stub_is_not_attempted(stub: tuple[str, str], transport: str) -> Non
 
 def test_a_right_answer_passes(right: tuple[str, str], transport: str) -> None:
     result = harness.outcome(*right, transport)
+    assert result.passed, result.message
+
+
+def test_a_right_answer_passes_in_the_sandbox(right: tuple[str, str], sandbox: Sandbox) -> None:
+    result = harness.outcome_in(sandbox, *right)
     assert result.passed, result.message
 
 

@@ -18,6 +18,7 @@ from memory_tutor import course, notebooks
 from memory_tutor.authoring import STUB
 from memory_tutor.checks import find_exercise
 from memory_tutor.exercises import Result, run_check
+from memory_tutor.grading.sandbox import Sandbox
 from memory_tutor.learner import KernelLearner, Outcome, PipeLearner
 
 Wrong = Mapping[str, Sequence[tuple[str, str, str]]]
@@ -49,7 +50,8 @@ class ImpatientPipe(PipeLearner):
         return super().call(name, *args, keep=keep, seconds=seconds, **kwargs)
 
 
-_pipes: dict[tuple[str, bool], PipeLearner] = {}
+#: By the lesson and whether it is impatient; None for the one in the sandbox.
+_pipes: dict[tuple[str, bool | None], PipeLearner] = {}
 
 
 def _pipe(lesson: str, impatient: bool) -> PipeLearner:
@@ -100,6 +102,17 @@ def outcome(name: str, code: str, transport: str, *, impatient: bool = False) ->
     served = _pipe(exercise.lesson, impatient)
     assert served.call("use_answer", dedent(code), seconds=5).exception is None
     return run_check(exercise, served)
+
+
+def outcome_in(sandbox: Sandbox, name: str, code: str) -> Result:
+    """Check an answer as a grader does, in its sandbox."""
+    exercise = find_exercise(name)
+    key = (exercise.lesson, None)
+    if key not in _pipes:
+        cells = [SET_UP, *given(exercise.lesson), SWITCH]
+        _pipes[key] = sandbox.learner(cells, lesson=exercise.lesson, seconds=3600)
+    assert _pipes[key].call("use_answer", dedent(code), seconds=5).exception is None
+    return run_check(exercise, _pipes[key])
 
 
 def stub(answer: str) -> str:

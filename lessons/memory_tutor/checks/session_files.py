@@ -661,6 +661,8 @@ def _put(path: Path, text: bytes) -> None:
         path.unlink(missing_ok=True)
         with path.open("xb") as file:
             file.write(text)
+        # Whoever may write to the folder may write to the file, as to one of their own.
+        path.chmod(stat.S_IMODE(path.parent.stat().st_mode) & 0o666)
     except OSError as error:
         raise LearnerRaised(
             f"""This check cannot put another file in the place of the one that `save_session` made: {error.strerror}.

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import stat
-import threading
-import time
-from collections.abc import Callable
-from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from memory_tutor.checks import common
+from memory_tutor.checks import common, databases
 from memory_tutor.checks.common import assistant, user
 from memory_tutor.codec import Opaque, shorten
 from memory_tutor.exercises import LearnerRaised, Misconception, NotGradable
@@ -38,12 +31,8 @@ NEIGHBOURS: list[tuple[Conversation, Conversation, str]] = [
     (("t", "007", "s"), ("t", "7", "s"), "one has zeros in front"),
 ]
 ODD_IDS = [" ", "'", '"; DROP TABLE messages; --', "..", "%", "*", "🦜", "x" * 10_000, "a\0b"]
-#: The rows that are looked at in a file, at most, and the steps that SQLite may take for it.
-ROWS, STEPS = 10_000, 1_000_000
-
-
-#: Pages of a file that are copied, at most; seconds that the check waits for a lock, and that a rival writes.
-PAGES, LOCKED, AT_WORK = 2_000, 3.0, 0.6
+#: Seconds that a rival writes.
+AT_WORK = 0.6
 
 
 def keeps_conversations(learner: Learner) -> None:
@@ -55,7 +44,7 @@ def keeps_conversations(learner: Learner) -> None:
     _keeps_turns(store)
     _gives_the_newest(store)
     _stands_in_the_file(learner, path)
-    _one_row_a_message(path)
+    _one_row_a_message(learner, path)
     _keeps_pads(store)
     _refuses_stale_versions(learner, store, path)
     _all_or_nothing(store)
@@ -289,7 +278,7 @@ def _stands_in_the_file(learner: Learner, path: str) -> None:
         )
 
 
-def _one_row_a_message(path: str) -> None:
+def _one_row_a_message(learner: Learner, path: str) -> None:
     """Count the rows of all tables: one for each message that the check has stored so far."""
     file = Path(path)
     if file.is_symlink() or not file.is_file():
@@ -298,19 +287,12 @@ def _one_row_a_message(path: str) -> None:
             A teacher's server, and the next program, look for the conversations there.
             Look at where the connection goes."""
         )
-    steps = iter(range(STEPS // 1000))
-    try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
-            # What the learner's code has made of the file must not keep the check busy.
-            connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-            counts = [
-                connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in _tables(connection)
-            ]
-    except sqlite3.Error as error:
+    counts = learner.aside(databases.count_rows, path)
+    if isinstance(counts, str):
         raise Misconception(
-            f"""The file at the path cannot be read as an SQLite database: {shorten(str(error), 60)}.
+            f"""The file at the path cannot be read as an SQLite database: {shorten(counts, 60)}.
             Look at what `append` writes, and whether a transaction is left open."""
-        ) from None
+        )
     messages = 2 * (len(NEIGHBOURS) + len(TURNS) + 1)
     if max(counts, default=0) < messages:
         raise Misconception(
@@ -375,79 +357,10 @@ def _refuses_stale_versions(learner: Learner, store: Handle, path: str) -> None:
     _is_conflict(outcome, "an `append` with version 7 to a conversation that has never been written")
 
 
-class _Rival:
-    """Brings a turn into a learner's file, whatever its tables are, and takes its time over it.
-
-    SQLite's backup copies page by page, in one transaction: the writer's place is taken from the first page on.
-
-    Args:
-        source: a file like the other one, with a turn more.
-        target: the learner's file.
-        seconds: between the first page and the last one.
-    """
-
-    def __init__(self, source: Path, target: Path, seconds: float) -> None:
-        self._source, self._target, self._seconds = source, target, seconds
-        self._begun = threading.Event()
-        self._thread = threading.Thread(target=self._write, daemon=True)
-        #: Why it could not write; None when it has.
-        self.error: Exception | None = None
-
-    def __enter__(self) -> Self:
-        with suppress(RuntimeError):  # a browser has no threads
-            self._thread.start()
-            self._begun.wait(LOCKED)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.came:
-            self._thread.join(LOCKED + self._seconds)
-
-    @property
-    def came(self) -> bool:
-        """Whether there was a rival at all."""
-        return self._thread.ident is not None
-
-    def _write(self) -> None:
-        try:
-            _copy(self._source, self._target, self._pause)
-        except (OSError, sqlite3.Error) as error:
-            self.error = error
-        finally:
-            self._begun.set()
-
-    def _pause(self) -> None:
-        if not self._begun.is_set():
-            self._begun.set()
-            time.sleep(self._seconds)
-
-
-def _copy(source: Path, target: Path, after_a_page: Callable[[], None] = lambda: None) -> None:
-    """Make one SQLite file like another one.
-
-    Raises:
-        OSError, sqlite3.Error: one of them is no file of a reasonable size, or it cannot be done.
-    """
-
-    def progress(_: int, __: int, pages: int) -> None:
-        if pages > PAGES:
-            raise OSError("it is too large")
-        after_a_page()
-
-    for path in (source, target):
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise OSError("it is no regular file")
-    with (
-        closing(sqlite3.connect(source, timeout=LOCKED)) as one,
-        closing(sqlite3.connect(target, timeout=LOCKED)) as other,
-    ):
-        one.backup(other, pages=1, progress=progress, sleep=0.05)
-
-
-def _keeps_others_out(error: Exception) -> NoReturn:
+def _keeps_others_out(why: str) -> NoReturn:
     """What kept the check from writing keeps other workers from it, too, where it is not the machine's doing."""
-    why = shorten(getattr(error, "strerror", None) or str(error), 60)
-    if isinstance(error, PermissionError) or any(word in why for word in ("unable to open", "readonly")):
+    why = shorten(why, 60)
+    if any(word in why for word in ("Permission denied", "unable to open", "readonly")):
         raise NotGradable(f"The check cannot write to the file of a `SqliteStore`: {why}.")
     raise Misconception(
         f"""Between two calls of a `SqliteStore`, nobody else can write to its file: {why}.
@@ -464,17 +377,14 @@ def _waits_for_a_rival(learner: Learner) -> None:
     version = _append(store, ADA, TURNS[0], 0)
     # The rival's turn is made in a file that is a copy; the learner's own code makes the file itself.
     _append(_new_store(learner, str(later)), ADA, TURNS[0], 0)
-    try:
-        _copy(path, later)
-    except (OSError, sqlite3.Error) as error:
-        _keeps_others_out(error)
+    if why := learner.aside(databases.copy, str(path), str(later)):
+        _keeps_others_out(why)
     _append(_new_store(learner, str(later)), ADA, TURNS[1], version)
-    with _Rival(later, path, AT_WORK) as rival:
-        outcome = store.call("append", ADA, TURNS[2], version, seconds=8)
-    if not rival.came:
+    if not learner.aside(databases.begin_copy, str(later), str(path), AT_WORK):
         return
-    if rival.error is not None:
-        _keeps_others_out(rival.error)
+    outcome = store.call("append", ADA, TURNS[2], version, seconds=8)
+    if why := learner.aside(databases.end_copy):
+        _keeps_others_out(why)
     what = "an `append` that began while a rival was writing"
     raised = outcome.exception
     if raised is None:
@@ -591,10 +501,8 @@ def _survives_a_disk_that_fails(learner: Learner) -> None:
     path = Path(learner.folder()) / "chats.db"
     store = _new_store(learner, str(path))
     version = _append(store, ADA, TURNS[0], 0)
-    try:
-        _let_writing_fail(path)
-    except (OSError, sqlite3.Error) as error:
-        _keeps_others_out(error)
+    if why := learner.aside(databases.let_writing_fail, str(path), UNWRITABLE):
+        _keeps_others_out(why)
     outcome = store.call("append", ADA, [user("A question"), assistant(UNWRITABLE)], version, pad={"half": True})
     messages, pad, now = _load(store, ADA, "`load` after an `append` at which the disk had failed")
     if outcome.exception is None and messages[-1] == assistant(UNWRITABLE):
@@ -607,32 +515,6 @@ def _survives_a_disk_that_fails(learner: Learner) -> None:
         {len(messages)} messages are there in place of 2, and the version has {"" if now != version else "not "}changed.
         Look at what stands outside the transaction, or is committed before the end."""
     )
-
-
-def _let_writing_fail(path: Path) -> None:
-    """Have the database refuse each row that holds a certain text, whatever its tables are.
-
-    Raises:
-        OSError, sqlite3.Error: it is no regular file, or it cannot be done.
-    """
-    if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError("There is no regular file.")
-    with closing(sqlite3.connect(path, timeout=LOCKED)) as connection:
-        for table in _tables(connection):
-            columns = [str(row[1]).replace('"', '""') for row in connection.execute(f'PRAGMA table_info("{table}")')]
-            holds = " OR ".join(f"instr(NEW.\"{column}\", '{UNWRITABLE}')" for column in columns)
-            for event in ("INSERT", "UPDATE"):
-                connection.execute(
-                    f'CREATE TRIGGER "{table}_{event}_fails" BEFORE {event} ON "{table}" '
-                    f"WHEN {holds} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
-                )
-        connection.commit()
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    """The names of a database's own tables, as they stand between double quotes; not more than a few."""
-    query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-    return [str(name).replace('"', '""') for (name,) in connection.execute(query).fetchmany(20)]
 
 
 def _keeps_apart(store: Handle) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from memory_tutor import checks, headless
 from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
 from memory_tutor.grading import reading, submissions
-from memory_tutor.grading.learners import Learners
 from memory_tutor.grading.listing import Unreadable
+from memory_tutor.grading.sandbox import Sandbox
 
 #: How points are given, for reports.
 SCHEME = "points by exercise: a passed check gives the points of its exercise, any other outcome none"
@@ -25,7 +25,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Callable[[str, object], None]) -> None:
+def mark(data: bytes, lesson: str, sandbox: Sandbox, seconds: float, tell: Callable[[str, object], None]) -> None:
     """Run a notebook's cells, then the checks of its lesson, and tell each thing as soon as it is known.
 
     Whoever ends this in the middle has what was told until then.
@@ -33,7 +33,7 @@ def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Cal
     Args:
         data: the notebook.
         lesson: its name.
-        learners: makes the learner.
+        sandbox: runs the cells.
         seconds: that all of it may take.
         tell: is called with ("note", a line for the teacher), ("problem", why it cannot be marked, or what stopped)
             and ("result", a Result). Problems and results are the student's to read.
@@ -47,7 +47,7 @@ def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Cal
     except Unreadable as error:
         tell("problem", error.message)
         return
-    answer = headless._recorded(lesson)
+    answer = headless.recorded(lesson)
     for note in notebook.notes:
         tell("note", note)
     started = submissions.lesson_of(data)
@@ -55,8 +55,8 @@ def mark(data: bytes, lesson: str, learners: Learners, seconds: float, tell: Cal
         tell("note", f"It is named as {lesson}, but looks like {started}.")
     try:
         sources = [source for _, source in notebook.cells]
-        with learners.learner(sources, answer, seconds=seconds, lesson=lesson) as learner:
-            if stopped := "\n".join(headless._stopped(notebook.cells, learner.cell_results, asked.answers)):
+        with sandbox.learner(sources, answer, lesson=lesson, seconds=seconds) as learner:
+            if stopped := "\n".join(headless.stopped(notebook.cells, learner.cell_results, asked.answers)):
                 tell("problem", stopped)
             for exercise in asked.exercises.values():
                 tell("result", run_check(exercise, learner))

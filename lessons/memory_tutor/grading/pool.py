@@ -239,10 +239,11 @@ def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # The exit may come in a place that Python lets no exception out of: then it is told again, and nobody else is.
     sys.unraisablehook = lambda _: None
-    from memory_tutor.grading import learners, marking
+    from memory_tutor.grading import marking
+    from memory_tutor.grading.sandbox import open_sandbox
 
     try:
-        with learners.opened(require_sandbox=require_sandbox) as made:
+        with open_sandbox(require=require_sandbox) as made:
             pipe.send(("ready", made.isolation))
             while True:
                 task = pipe.recv()
