@@ -28,6 +28,7 @@ from memory_tutor.hosts import Host, ThisMachine
 from memory_tutor.pipe import NONSENSE, UNREADABLE, Allowance, CellResult, Pipe
 from memory_tutor.raised import MESSAGE, Raised
 from memory_tutor.scripting import FALLBACK, Failure, Reply, Scripted, ScriptedError, Sent, asks_model, respond
+from memory_tutor.variation import Variation
 from memory_tutor.worker import PRINTED, Ask, Message, Worker
 
 __all__ = [
@@ -47,6 +48,8 @@ __all__ = [
 T = TypeVar("T")
 #: Seconds that a call may take.
 SECONDS = 5.0
+#: From which checks make up conversations, unless a class has a seed of its own.
+SEED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +151,9 @@ class Desk:
     Args:
         host: has the folders that both sides reach.
     """
+
+    #: From which checks make up what they try.
+    seed = SEED
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -286,6 +292,7 @@ class Learner:
         self._transport = transport
         self._desk = desk
         self._names = names
+        self._variation: Variation | None = None
         self._space = (0, 0)  # generation, number
         self._ascii = False
 
@@ -362,6 +369,7 @@ class Learner:
             A learner that shares the script and the requests with this one.
         """
         fresh = Learner(self._transport, self._desk, tuple(names))
+        fresh._variation = self._variation
         self._transport.ready()
         fresh._find_space()
         return fresh
@@ -376,7 +384,7 @@ class Learner:
             A learner that shares the script, the requests and the globals with this one.
         """
         plain = Learner(self._transport, self._desk, self._names)
-        plain._space, plain._ascii = self._space, True
+        plain._space, plain._ascii, plain._variation = self._space, True, self._variation
         return plain
 
     def script(self, *replies: Scripted) -> None:
@@ -391,6 +399,11 @@ class Learner:
     def requests(self) -> list[Sent]:
         """What was sent since the last `script`."""
         return list(self._desk.requests)
+
+    @property
+    def seed(self) -> int:
+        """From which a check makes up what it tries, so that another class meets other conversations."""
+        return self._desk.seed
 
     def close(self) -> None:
         """End what was started for this learner, and remove their folders."""
@@ -467,13 +480,23 @@ class Learner:
 
     def _exchange(self, message: Message) -> Message:
         try:
-            report = self._transport.exchange(message)
+            report = self._exchange_varied(message)
         except BaseException:
             self._desk.take_fault()
             raise
         if (fault := self._desk.take_fault()) is not None:
             raise fault
         return report
+
+    def _exchange_varied(self, message: Message) -> Message:
+        if self._variation is None:
+            return self._transport.exchange(message)
+        report = self._transport.exchange(self._variation.theirs(message))
+        try:
+            varied: Message = self._variation.ours(report)
+        except ValueError as error:
+            raise NotGradable(NONSENSE) from error
+        return varied
 
     def _number(self, handle: Handle) -> int:
         """The number under which the worker keeps an object."""
@@ -554,6 +577,8 @@ class PipeLearner(Learner):
         host: starts the process; None for this machine, as it is.
         lend: gives the course's own answers that the notebook asks for; None refuses each.
         allowance: what the process may take of our time; None for what it likes.
+        seed: exchanges the names in the texts that checks say, and is what they make up theirs from; None for the
+            course's own.
     """
 
     def __init__(
@@ -564,16 +589,21 @@ class PipeLearner(Learner):
         host: Host | None = None,
         lend: Callable[[str], Message] | None = None,
         allowance: Allowance | None = None,
+        seed: int | None = None,
     ) -> None:
         desk = Desk(host or ThisMachine(directory))
+        variation = None if seed is None else Variation(seed)
+        if seed is not None:
+            desk.seed = seed
         self._pipe = Pipe(
             cells,
-            _or_lend(lend, desk.serve),
+            _or_lend(lend, _varied(variation, desk.serve)),
             _or_lend(lend, lambda question: _answer_cells(question, answer or _refuse)),
             desk.host,
             allowance or Allowance(),
         )
         super().__init__(self._pipe, desk)
+        self._variation = variation
         try:
             self._pipe.ready()
         except BaseException:
@@ -596,6 +626,13 @@ def _or_lend(lend: Callable[[str], Message] | None, serve: Ask) -> Ask:
         return {"refused": f"The course's own {name} is not to be had here."} if lend is None else lend(name)
 
     return answer
+
+
+def _varied(variation: Variation | None, serve: Ask) -> Ask:
+    """Answer questions that are asked, and want to be answered, in other names."""
+    if variation is None:
+        return serve
+    return lambda question: variation.theirs(serve(variation.ours(question)))
 
 
 def _answer_cells(question: Message, answer: Callable[[Request], Response]) -> Message:

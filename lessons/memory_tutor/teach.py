@@ -81,6 +81,13 @@ def grade(
         int | None, typer.Option(min=1, help="Submissions at a time. By default one a processor.", show_default=False)
     ] = None,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one submission may take as a whole.")] = 120,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="A number of this class's own: other names and limits in the checks than anybody has seen.",
+            show_default=False,
+        ),
+    ] = None,
     require_sandbox: Annotated[
         bool, typer.Option("--require-sandbox", help="Refuse to run where students' code cannot be isolated.")
     ] = False,
@@ -117,6 +124,7 @@ def grade(
         seconds=timeout,
         require_sandbox=require_sandbox,
         roster=rosters.read(roster) if roster else (),
+        seed=seed,
     )
     try:
         with _progress() as (on_total, on_one):

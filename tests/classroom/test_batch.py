@@ -369,3 +369,20 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: py
     place = handed_in(tmp_path / "in", [notebook("slow", slow), class_of.able(LESSON)])
     batch.grade(place, tmp_path / "out", Options(jobs=2, seconds=4))
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_seed_gives_a_class_names_of_its_own(tmp_path: Path) -> None:
+    """What one class has written down does not fit another; what is right is right in all of them."""
+    written_down = (
+        'def ask(text):\n    return {"Where is Oslo?": "Oslo is in Norway."}.get(text, "Very well, thank you.")'
+    )
+    lesson = "01_stateless_calls"
+    copied = notebook("copied", answered(lesson, ask=written_down), lesson)
+    place = handed_in(tmp_path / "in", [class_of.able(lesson), copied])
+    plain = by_student(batch.grade(place, tmp_path / "out", TWO))
+    seeded = by_student(batch.grade(place, tmp_path / "out", Options(jobs=2, seed=3)))
+    again = batch.grade(place, tmp_path / "out", Options(jobs=2, seed=3))
+    assert points(plain["able"]) == points(seeded["able"])
+    assert plain["able"].fingerprint != seeded["able"].fingerprint and again.marked == 0
+    told = seeded["copied"].results[0]
+    assert not told.points and "Oslo" not in told.message

@@ -20,8 +20,6 @@ from memory_tutor.scripting import Failure, Scripted, Sent
 if TYPE_CHECKING:
     from memory_tutor.learner import Callback, Handle, Learner, Outcome
 
-#: Of the conversations that a learner meets; a grader may take others.
-SEED = 8
 #: The model that the class is given, and what marks requests of the client that it is given.
 MODEL, MARK = "the-model-that-was-given", {"client": "given"}
 #: A window, in turns, that cuts nothing off where the window is not what is looked at.
@@ -208,9 +206,9 @@ def _who(ids: Sequence[Any]) -> str:
 # -- ids -----------------------------------------------------------------------------------------------
 
 
-def keeps_apart(learner: Learner, seed: int = SEED) -> None:
+def keeps_apart(learner: Learner) -> None:
     """Many conversations in turn, some with ids that are easily mixed up."""
-    rng = random.Random(seed)
+    rng = random.Random(learner.seed)
     worker = Worker(learner, Shelf(rng), WIDE, rng)
     tenant, person, session = (f"{name}{rng.randrange(100)}" for name in ("acme", "ada", "s"))
     home = (tenant, person, session)
@@ -289,9 +287,9 @@ def _refuses_what_is_no_id(worker: Worker, home: Conversation) -> None:
 # -- window --------------------------------------------------------------------------------------------
 
 
-def sends_a_window(learner: Learner, seed: int = SEED) -> None:
+def sends_a_window(learner: Learner) -> None:
     """Conversations of different lengths, under windows of different sizes."""
-    rng = random.Random(seed)
+    rng = random.Random(learner.seed)
     for window in (rng.randint(2, 3), 1, 0, 4, 99):
         store = Shelf(rng)
         ids = ("acme", f"ada{rng.randrange(100)}", f"s{window}")
@@ -326,9 +324,9 @@ def _none_is_empty(worker: Worker, ids: Conversation) -> None:
 # -- failure -------------------------------------------------------------------------------------------
 
 
-def survives_failure(learner: Learner, seed: int = SEED) -> None:
+def survives_failure(learner: Learner) -> None:
     """Calls that fail in each place where one can."""
-    rng = random.Random(seed)
+    rng = random.Random(learner.seed)
     worker, ids = Worker(learner, Shelf(rng), WIDE, rng), ("acme", "ada", f"s{rng.randrange(100)}")
     worker.store._put(ids, story(rng, 3), {})
     _refuses_blank(worker, ids)
@@ -458,9 +456,9 @@ def _store_fails(worker: Worker, ids: Conversation, method: str, broken: str) ->
 # -- pad -----------------------------------------------------------------------------------------------
 
 
-def remembers_goal(learner: Learner, seed: int = SEED) -> None:
+def remembers_goal(learner: Learner) -> None:
     """Goals that are set, replaced, and asked for after a restart."""
-    rng = random.Random(seed)
+    rng = random.Random(learner.seed)
     worker, ids = Worker(learner, Shelf(rng), WIDE, rng), ("acme", f"ada{rng.randrange(100)}", "s1")
     new = (*ids[:2], "new")
     worker.sets(new, goal(rng), "`set_goal` of a new conversation")
@@ -490,9 +488,9 @@ def _after_a_restart(worker: Worker, ids: Conversation) -> None:
 # -- workers -------------------------------------------------------------------------------------------
 
 
-def shares_with_workers(learner: Learner, seed: int = SEED) -> None:
+def shares_with_workers(learner: Learner) -> None:
     """Two workers in turn, and then at once."""
-    rng = random.Random(seed)
+    rng = random.Random(learner.seed)
     store = Shelf(rng)
     ids = ("acme", f"ada{rng.randrange(100)}", "s1")
     store._put(ids, story(rng, 2), dict(STEPS))

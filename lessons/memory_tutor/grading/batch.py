@@ -24,6 +24,7 @@ class Options:
         seconds: that a submission may take as a whole.
         require_sandbox: whether to refuse to run without one.
         roster: names of all students, in the teacher's order; none if they are not known.
+        seed: of what the checks make up, the class's own; None for what they make up for everybody.
     """
 
     lesson: str = ""
@@ -31,6 +32,7 @@ class Options:
     seconds: float = 120.0
     require_sandbox: bool = False
     roster: tuple[str, ...] = ()
+    seed: int | None = None
 
 
 @dataclass
@@ -76,7 +78,7 @@ def grade(
     with listing.opened(place, out) as opened, records.opened():
         intake = submissions.find(opened, options.lesson)
         on_total(len(intake.submissions))
-        batch = _Batch(opened, records, intake)
+        batch = _Batch(opened, records, intake, options.seed)
         for mark in batch.marks(options):
             on_mark(mark)
         classroom = Classroom(records, intake, options.roster, batch.done)
@@ -94,9 +96,10 @@ def write(out: Path, classroom: Classroom) -> None:
 class _Batch:
     """The submissions on their way through the workers."""
 
-    def __init__(self, place: listing.Place, records: Records, intake: Intake) -> None:
+    def __init__(self, place: listing.Place, records: Records, intake: Intake, seed: int | None) -> None:
         self._place = place
         self._records = records
+        self._seed = seed
         self._submissions = {str(number): each for number, each in enumerate(intake.submissions)}
         self._ready: list[Mark] = []
         self.done: list[Mark] = []
@@ -104,7 +107,13 @@ class _Batch:
 
     def marks(self, options: Options) -> Iterator[Mark]:
         """A mark for each submission, kept on the disk, in the order in which they are done."""
-        told = pool.run(self._tasks(options), options.jobs, options.seconds, require_sandbox=options.require_sandbox)
+        told = pool.run(
+            self._tasks(options),
+            options.jobs,
+            options.seconds,
+            require_sandbox=options.require_sandbox,
+            seed=options.seed,
+        )
         for each in told:
             yield from self._given()
             self.marked += 1
@@ -144,7 +153,7 @@ class _Batch:
     def _blank(self, submission: Submission) -> Mark:
         lesson = submission.lesson
         file = words.shown(submission.file.path)
-        return Mark(submission.student, lesson, file, "", fingerprint(lesson), checks.lesson(lesson).points)
+        return Mark(submission.student, lesson, file, "", fingerprint(lesson, self._seed), checks.lesson(lesson).points)
 
     def _mark(self, told: pool.Told) -> Mark:
         submission = self._submissions[told.task.key]

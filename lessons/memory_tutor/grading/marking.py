@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 
 from memory_tutor import checks, headless
 from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
 from memory_tutor.grading import reading, submissions
 from memory_tutor.grading.listing import Unreadable
 from memory_tutor.grading.sandbox import Sandbox
+from memory_tutor.variation import Variation
 
 #: How points are given, for reports.
 SCHEME = "points by exercise: a passed check gives the points of its exercise, any other outcome none"
@@ -25,7 +27,14 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def mark(data: bytes, lesson: str, sandbox: Sandbox, seconds: float, tell: Callable[[str, object], None]) -> None:
+def mark(
+    data: bytes,
+    lesson: str,
+    sandbox: Sandbox,
+    seconds: float,
+    tell: Callable[[str, object], None],
+    seed: int | None = None,
+) -> None:
     """Run a notebook's cells, then the checks of its lesson, and tell each thing as soon as it is known.
 
     Whoever ends this in the middle has what was told until then.
@@ -37,6 +46,7 @@ def mark(data: bytes, lesson: str, sandbox: Sandbox, seconds: float, tell: Calla
         seconds: that all of it may take.
         tell: is called with ("note", a line for the teacher), ("problem", why it cannot be marked, or what stopped)
             and ("result", a Result). Problems and results are the student's to read.
+        seed: of what the checks make up; None for what they make up for everybody.
 
     Raises:
         CassetteError: the lesson's recording is missing or damaged.
@@ -48,6 +58,7 @@ def mark(data: bytes, lesson: str, sandbox: Sandbox, seconds: float, tell: Calla
         tell("problem", error.message)
         return
     answer = headless.recorded(lesson)
+    variation = None if seed is None else Variation(seed)
     for note in notebook.notes:
         tell("note", note)
     started = submissions.lesson_of(data)
@@ -55,11 +66,14 @@ def mark(data: bytes, lesson: str, sandbox: Sandbox, seconds: float, tell: Calla
         tell("note", f"It is named as {lesson}, but looks like {started}.")
     try:
         sources = [source for _, source in notebook.cells]
-        with sandbox.learner(sources, answer, lesson=lesson, seconds=seconds) as learner:
+        with sandbox.learner(sources, answer, lesson=lesson, seconds=seconds, seed=seed) as learner:
             if stopped := "\n".join(headless.stopped(notebook.cells, learner.cell_results, asked.answers)):
                 tell("problem", stopped)
             for exercise in asked.exercises.values():
-                tell("result", run_check(exercise, learner))
+                result = run_check(exercise, learner)
+                if variation is not None:  # the student's code was told the names of their class
+                    result = replace(result, message=variation.theirs(result.message))
+                tell("result", result)
     except NotGradable as error:  # the cells end or block every process that runs them
         tell("problem", error.message)
         for exercise in asked.exercises.values():

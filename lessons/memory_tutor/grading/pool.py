@@ -65,7 +65,9 @@ class Told:
     seconds: float = 0.0
 
 
-def run(tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bool = False) -> Iterator[Told]:
+def run(
+    tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bool = False, seed: int | None = None
+) -> Iterator[Told]:
     """Mark submissions in several processes.
 
     Args:
@@ -73,6 +75,7 @@ def run(tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bo
         jobs: how many processes there are.
         seconds: that a submission may take as a whole.
         require_sandbox: whether to refuse to run without one.
+        seed: of what the checks make up; None for what they make up for everybody.
 
     Returns:
         What was told of each, in the order in which they are done.
@@ -89,7 +92,7 @@ def run(tasks: Iterable[Task], jobs: int, seconds: float, *, require_sandbox: bo
                     worker.give(task)
             # A worker is started for a task, so that none is started for nothing.
             while len(workers) < jobs and (task := queue.next()):
-                workers.append(_Worker(seconds, require_sandbox))
+                workers.append(_Worker(seconds, require_sandbox, seed))
                 workers[-1].give(task)
             busy = [worker for worker in workers if not worker.idle]
             if not busy:
@@ -132,11 +135,11 @@ class _Queue:
 class _Worker:
     """One process, from the side of the batch."""
 
-    def __init__(self, seconds: float, require_sandbox: bool) -> None:
+    def __init__(self, seconds: float, require_sandbox: bool, seed: int | None) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self._seconds = seconds
-        self._process = context.Process(target=_serve, args=(theirs, seconds, require_sandbox), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, seconds, require_sandbox, seed), daemon=True)
         self._process.start()
         theirs.close()
         self._isolation: str | None = None
@@ -232,7 +235,7 @@ class _Worker:
 # -- in the process ------------------------------------------------------------------------------------
 
 
-def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
+def _serve(pipe: Any, seconds: float, require_sandbox: bool, seed: int | None = None) -> None:
     """Mark what comes until the pipe ends."""
     # The batch decides what an interrupt means; when it ends us, learners' processes and folders go first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -249,7 +252,7 @@ def _serve(pipe: Any, seconds: float, require_sandbox: bool) -> None:
                 task = pipe.recv()
                 pipe.send(("begun", None))
                 try:
-                    marking.mark(task.data, task.lesson, made, seconds, lambda what, value: pipe.send((what, value)))
+                    marking.mark(task.data, task.lesson, made, seconds, lambda *told: pipe.send(told), seed)
                 except Exception as error:  # a fault of ours: the batch goes on
                     pipe.send(("note", f"The grader failed with {type(error).__name__}: {error}"))
                     pipe.send(("fault", "The grader failed here; this says nothing about the answers."))

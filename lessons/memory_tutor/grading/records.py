@@ -103,9 +103,9 @@ class Mark:
 
 
 @cache
-def fingerprint(lesson: str) -> str:
-    """A short name of everything of ours that decides on a mark: the code, the lesson's recording, Python, the SDK."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {version('openai')}".encode())
+def fingerprint(lesson: str, seed: int | None = None) -> str:
+    """A short name of all that decides on a mark beside the notebook: code, recording, Python, the SDK, the seed."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {version('openai')} {seed}".encode())
     for file in sorted(course.PACKAGE.rglob("*.py")):
         path = file.relative_to(course.PACKAGE)
         if not (path.parts[0] == "grading" and file.stem in _NOT_MARKING):

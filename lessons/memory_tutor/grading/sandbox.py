@@ -86,7 +86,13 @@ class Sandbox(Protocol):
         """What is not kept from a learner's code, one line for every report; "" if all is."""
 
     def learner(
-        self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
+        self,
+        cells: Sequence[str],
+        answer: Answer | None = None,
+        *,
+        lesson: str | None = None,
+        seconds: float = SECONDS,
+        seed: int | None = None,
     ) -> PipeLearner:
         """Run a notebook's cells in an empty folder, and give its functions.
 
@@ -96,6 +102,7 @@ class Sandbox(Protocol):
             lesson: that is marked; None if none is.
             seconds: that the notebook may take until it is marked, by a clock on the wall; then what is still to be
                 checked is not gradable.
+            seed: of what checks make up; see `PipeLearner`.
 
         Raises:
             NotGradable: too many cells end the process, or all its time.
@@ -134,10 +141,15 @@ class _Unusable(Exception):
 
 
 def _learner(
-    cells: Sequence[str], answer: Answer | None, host: Host, lesson: str | None, seconds: float
+    cells: Sequence[str],
+    answer: Answer | None,
+    host: Host,
+    lesson: str | None,
+    seconds: float,
+    seed: int | None,
 ) -> PipeLearner:
     lend = None if lesson is None else lending.for_lesson(lesson)
-    return PipeLearner(cells, answer, host=host, lend=lend, allowance=Allowance(seconds, SENT))
+    return PipeLearner(cells, answer, host=host, lend=lend, allowance=Allowance(seconds, SENT), seed=seed)
 
 
 # -- without a sandbox -----------------------------------------------------------------------------------
@@ -158,11 +170,17 @@ class _Open:
         )
 
     def learner(
-        self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
+        self,
+        cells: Sequence[str],
+        answer: Answer | None = None,
+        *,
+        lesson: str | None = None,
+        seconds: float = SECONDS,
+        seed: int | None = None,
     ) -> PipeLearner:
         # A limit on processes would count all of this user's.
         host = ThisMachine(limits=Limits(processes=None))
-        return _learner(cells, answer, host, lesson, seconds)
+        return _learner(cells, answer, host, lesson, seconds, seed)
 
 
 # -- with bubblewrap -------------------------------------------------------------------------------------
@@ -218,12 +236,18 @@ class _Warm:
             )
 
     def learner(
-        self, cells: Sequence[str], answer: Answer | None = None, *, lesson: str | None = None, seconds: float = SECONDS
+        self,
+        cells: Sequence[str],
+        answer: Answer | None = None,
+        *,
+        lesson: str | None = None,
+        seconds: float = SECONDS,
+        seed: int | None = None,
     ) -> PipeLearner:
         if self._popen.poll() is not None:  # somebody has killed it, or the system for want of memory
             self.close()
             self._begin(subprocess.DEVNULL)
-        return _learner(cells, answer, self._host(lesson), lesson, seconds)
+        return _learner(cells, answer, self._host(lesson), lesson, seconds, seed)
 
     def _host(self, lesson: str | None) -> _Submission:
         user = secrets.choice(self._users) if self._users else 0
