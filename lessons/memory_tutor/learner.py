@@ -331,7 +331,7 @@ class Learner:
         if "missing" in report:
             raise NotAttempted(_told(report["missing"], MESSAGE))
         try:
-            return Handle(self, int(report["handle"]), generation, name)
+            return Handle(self, _whole(report["handle"]), generation, name)
         except UNREADABLE as error:
             raise NotGradable(NONSENSE) from error
 
@@ -463,8 +463,10 @@ class Learner:
                 _told(report.get("stderr", ""), 2 * PRINTED),
                 exception,
                 None if exception else codec.decode(report["value"]),
-                None if number is None else Handle(self, int(number), generation, name),
+                None if number is None else Handle(self, _whole(number), generation, name),
             )
+            if len(outcome.args) != len(args) or outcome.kwargs.keys() != kwargs.keys():
+                raise CodecError("These are not the arguments of the call.")
         except UNREADABLE as error:
             raise NotGradable(NONSENSE) from error
         # Its own name: the error of input() where nobody can answer is a NotImplementedError too.
@@ -530,6 +532,13 @@ class Learner:
 def _told(said: object, most: int) -> str:
     """What the learner's side says, of a length and in letters that any file of ours can hold."""
     return codec.printable(codec.shorten(str(said), most))
+
+
+def _whole(number: object) -> int:
+    """A number under which something is kept; JSON has others, and infinity."""
+    if type(number) is not int:
+        raise CodecError("This is no number of anything.")
+    return number
 
 
 class KernelLearner(Learner):

@@ -8,8 +8,9 @@ from typing import Any
 
 from memory_tutor.codec import printable, shorten
 
-#: Characters of an exception's message, of a line of code, of the name of a class, and how many such names.
-MESSAGE, LINE, NAME, NAMES = 2_000, 200, 100, 20
+#: Characters of an exception's message, of a line of code, of the name of a class, and how many such names; lines of
+#: a cell, of which no notebook that is read has more.
+MESSAGE, LINE, NAME, NAMES, LINES = 2_000, 200, 100, 20, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Raised:
         """
         names = tuple(_text(name, NAME) for name in wire["names"][:NAMES]) or ("BaseException",)
         number = wire["line_number"]
-        if number is not None and type(number) is not int:
+        if number is not None and (type(number) is not int or not 0 <= number <= LINES):
             raise TypeError("A line has a number.")
         return cls(names, _text(wire["message"], MESSAGE), number, _text(wire["line"], LINE))
 

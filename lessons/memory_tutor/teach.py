@@ -80,7 +80,9 @@ def grade(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Submissions at a time. By default one a processor.", show_default=False)
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one submission may take as a whole.")] = 120,
+    timeout: Annotated[
+        float, typer.Option(min=1, max=86_400, help="Seconds that one submission may take as a whole.")
+    ] = 120,
     seed: Annotated[
         int | None,
         typer.Option(

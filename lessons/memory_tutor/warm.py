@@ -2,11 +2,11 @@
 
     parent, outside                    this process        a holder for each notebook       a learner's process
     {"holder": user, …} + socket ----> imports, fork ----> namespaces, memory over /tmp
-    {"start": true} + socket ----------------------------> fork, fork ------------------> rights, limits, filter; serves
+    {"aside": bool} + socket ----------------------------> fork, fork ------------------> rights, limits, filter; serves
 
 It gets the number of a socket, and over it the socket of each new holder, with the modules that the lesson's own
 cells import. A holder says {"ready": true} with a descriptor that stands for it, then starts a process for each
-{"start": …}: one after another, or two at once, which see the same /tmp and not each other. It gives a descriptor for
+{"aside": …}: one after another, or two at once, which see the same /tmp and not each other. It gives a descriptor for
 each. A process that is killed takes with it all that it has started, since it is the first in a namespace of
 processes; when a holder's socket is closed, the holder ends and /tmp is gone. The learner's process holds no
 descriptor but that of its own socket.
@@ -34,8 +34,8 @@ from memory_tutor.limits import MB, Limits
 
 #: Bytes and files that fit into a submission's /tmp, and bytes into its /dev/shm, where locks between processes are.
 ROOM, FILES, SHARED = 64 * MB, 4_000, 4 * MB
-#: Where a learner's cells run.
-FOLDER = "/tmp/notebook"
+#: Where a learner's cells run, and where a process of ours does: a file of theirs must not stand for a module of it.
+FOLDER, ASIDE = "/tmp/notebook", "/"
 
 
 def main() -> None:
@@ -93,10 +93,10 @@ def _hold(descriptor: int, user: int, keep: list[str], ready: process.Ready) -> 
         _say(control, {"failed": str(error)})
         os._exit(1)
     while True:
-        _, theirs = _receive(control)
+        message, theirs = _receive(control)
         if theirs is None:
             os._exit(0)
-        _fork(_start, control, theirs, user, ready)
+        _fork(_start, control, theirs, user, ASIDE if message["aside"] else FOLDER, ready)
         os.close(theirs)
 
 
@@ -106,30 +106,30 @@ def _make_folder(user: int) -> None:
         os.chown(FOLDER, user, user)
 
 
-def _start(control: socket.socket, theirs: int, user: int, ready: process.Ready) -> NoReturn:
+def _start(control: socket.socket, theirs: int, user: int, folder: str, ready: process.Ready) -> NoReturn:
     """Fork a learner's process into a new namespace of processes."""
     try:
         namespaces.leave(namespaces.NEW_PROCESSES)
-        child = _fork(_learn, theirs, user, ready)
+        child = _fork(_learn, theirs, user, folder, ready)
         _say(control, {"started": True}, os.pidfd_open(child))
     except OSError as error:
         _say(control, {"failed": str(error)})
     os._exit(0)
 
 
-def _learn(descriptor: int, user: int, ready: process.Ready) -> NoReturn:
+def _learn(descriptor: int, user: int, folder: str, ready: process.Ready) -> NoReturn:
     """Be a learner's process; nothing of theirs has run yet."""
     descriptor = _only(descriptor)
     ends = socket.socket(fileno=descriptor)
     try:
-        _shut_in(user)
+        _shut_in(user, folder)
     except OSError as error:
         ends.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
         os._exit(1)
     process.serve(ready, ends.makefile("rb"), ends.makefile("wb"))
 
 
-def _shut_in(user: int) -> None:
+def _shut_in(user: int, folder: str) -> None:
     """Give up all that a learner's process must not have."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     namespaces.leave(namespaces.NEW_MOUNTS)
@@ -139,7 +139,7 @@ def _shut_in(user: int) -> None:
     namespaces.drop_rights(user)
     Limits().apply()
     seccomp.install()
-    os.chdir(FOLDER)
+    os.chdir(folder)
 
 
 def _fork(then: Callable[..., NoReturn], *args: object) -> int:

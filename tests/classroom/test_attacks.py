@@ -492,6 +492,31 @@ def test_nonsense_costs_no_memory_and_is_not_gradable(sandbox: Sandbox, line: st
         assert still_works(learner)
 
 
+#: Is put into each report of the process.
+SPOILT = {
+    "a handle without end": 'm["handle"] = float("inf")',
+    "no arguments": 'm["args"], m["kwargs"] = [], {}',
+    "others' arguments": 'm["kwargs"] = {"of": 1}',
+    "a line without end": 'm["exception"] = {"names": ["E"], "message": "", "line": "", "line_number": 10**4000}',
+}
+SPOIL = """
+import memory_tutor.process as p
+send = p.Office.send
+def spoilt(self, m):
+    if "result" in m:
+        {code}
+    send(self, m)
+p.Office.send = spoilt
+"""
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_report_that_cannot_be_is_no_fault_of_the_courses(sandbox: Sandbox, spoilt: str) -> None:
+    result = marked(sandbox, [SPOIL.format(code=SPOILT[spoilt]), "def say(history, text): pass"], "say")
+    assert (result.status, result.points) == ("not gradable", 0)
+    assert "What the process of this notebook sends cannot be read." in result.message
+
+
 def test_what_it_says_can_be_written_to_any_file(sandbox: Sandbox) -> None:
     code = (
         WRITE
@@ -594,6 +619,24 @@ answer = os.path.exists(path + "-journal")
     assert shell.call("run", make).value is True
     assert shell.aside(databases.count_rows, f"{folder}/chats.db") == [0]
     assert target.read_text(encoding="utf-8") == "ada,15"
+
+
+def test_a_file_of_theirs_is_no_module_of_what_looks_at_their_files(shell: PipeLearner) -> None:
+    from memory_tutor.checks import databases
+
+    path = f"{shell.folder()}/chats.db"
+    write = f"""
+import sqlite3, os, sys
+c = sqlite3.connect({path!r}); c.execute("CREATE TABLE t (x)"); c.commit(); c.close()
+for name in sys.stdlib_module_names:
+    with open(f"/tmp/notebook/{{name}}.py", "w") as file: file.write("open('/tmp/imported', 'w').close()")
+"""
+    assert tried(shell, write) == "None"
+    try:
+        assert shell.aside(databases.count_rows, path) == [0]
+        assert shell.call("run", "import os\nanswer = os.path.exists('/tmp/imported')").value is False
+    finally:
+        shell.call("run", "import glob, os\nfor each in glob.glob('/tmp/notebook/*.py'): os.unlink(each)")
 
 
 # -- where there is no sandbox ---------------------------------------------------------------------------

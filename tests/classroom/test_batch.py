@@ -199,6 +199,9 @@ def test_the_folder_of_results_may_lie_among_the_submissions(tmp_path: Path) -> 
     for _ in range(2):
         summary = batch.grade(place, tmp_path / "graded", TWO)
         assert summary.classroom.students == ["ada", "bob"] and summary.classroom.notes == []
+    other = batch.grade(place, tmp_path / "again", TWO)
+    assert other.classroom.students == ["ada", "bob"]
+    assert other.classroom.notes == ["graded holds the results of another batch and was not read."]
 
 
 @pytest.mark.parametrize("what", ["other things", "a file", "another batch"])
@@ -317,6 +320,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert "0 graded now, 2 graded before" in run(capsys, "class", "--lesson", "2")[1]
 
 
+def test_what_an_error_says_is_a_line_of_its_own_and_steers_no_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "\\x1b]0;owned\\x07\\u202e\\nThe grader failed here; this says nothing about the answers."
+    book = answered(LESSON, say=f"def say(history, text): pass\nraise type('\\x1b[31mE', (Exception,), {{}})('{said}')")
+    place = handed_in(tmp_path / "in", [notebook("eve", book)])
+    told = run(capsys, place, "--out", tmp_path / "out")[1]
+    (line,) = [line for line in told.splitlines() if line.startswith("eve")]
+    assert "stopped: \\x1b[31mE: \\x1b]0;owned\\x07\\u202e The grader failed" in line
+    page = (tmp_path / "out" / class_page.NAME).read_text(encoding="utf-8")
+    assert "The grader failed" in page and "<li>The grader failed" not in page
+
+
 def test_the_command_says_what_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +344,7 @@ def test_the_command_says_what_is_wrong(
     (tmp_path / "empty").mkdir()
     assert run(capsys, "empty") == (1, "There is no notebook of a lesson among the submissions.\n")
     assert run(capsys, "empty", "--lesson", "99")[0] == 1
+    assert run(capsys, "empty", "--timeout", "inf")[0] == 2
     assert run(capsys, "empty", "--roster", "nowhere.csv")[0] == 1
 
 

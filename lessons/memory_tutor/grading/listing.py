@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from memory_tutor.errors import TutorError
+from memory_tutor.grading.records import holds_results
 from memory_tutor.grading.words import shown
 
 #: The largest file that is read, in bytes. A notebook that printed in a loop and was saved has 50 MB.
@@ -138,6 +139,8 @@ class Folder:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield path, entry.stat(follow_symlinks=False)
+            elif holds_results(self._root / path):
+                self.notes.append(f"{shown(path)} holds the results of another batch and was not read.")
             elif len(path.parts) > DEEPEST:
                 self.notes.append(f"{shown(path)} lies too deep and was not read.")
             else:

@@ -13,13 +13,15 @@ from dataclasses import replace
 
 from memory_tutor import checks, headless
 from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
-from memory_tutor.grading import reading, submissions
+from memory_tutor.grading import reading, submissions, words
 from memory_tutor.grading.listing import Unreadable
 from memory_tutor.grading.sandbox import Sandbox
 from memory_tutor.variation import Variation
 
 #: How points are given, for reports.
 SCHEME = "points by exercise: a passed check gives the points of its exercise, any other outcome none"
+#: Characters of a line about a cell that stopped.
+LONGEST = 500
 
 
 def digest(data: bytes) -> str:
@@ -67,8 +69,8 @@ def mark(
     try:
         sources = [source for _, source in notebook.cells]
         with sandbox.learner(sources, answer, lesson=lesson, seconds=seconds, seed=seed) as learner:
-            if stopped := "\n".join(headless.stopped(notebook.cells, learner.cell_results, asked.answers)):
-                tell("problem", stopped)
+            if stopped := list(headless.stopped(notebook.cells, learner.cell_results, asked.answers)):
+                tell("problem", "\n".join(map(_one_line, stopped)))
             for exercise in asked.exercises.values():
                 varied = None if exercise.by_files else variation
                 learner.vary(varied)
@@ -80,6 +82,11 @@ def mark(
         tell("problem", error.message)
         for exercise in asked.exercises.values():
             tell("result", not_reached(exercise, error.message))
+
+
+def _one_line(said: str) -> str:
+    """What an exception of the student's says, so that it cannot pass for a line of ours, nor steer a terminal."""
+    return words.shown(" ".join(said.split()), LONGEST)
 
 
 def not_reached(exercise: Exercise, why: str) -> Result:

@@ -137,13 +137,11 @@ class Records:
         """
         from filelock import FileLock, Timeout
 
-        mark = self._folder / _README
-        ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(_MARK)
-        if not ours:
+        if not holds_results(self.out):
             if self.out.exists() and (not self.out.is_dir() or any(self.out.iterdir())):
                 raise OutError(f"{self.out} already holds other things. Name a new folder: --out graded-2")
             self._folder.mkdir(parents=True, exist_ok=True)
-            mark.write_text(_TEXT, encoding="utf-8", newline="\n")
+            (self._folder / _README).write_text(_TEXT, encoding="utf-8", newline="\n")
         (self.out / FEEDBACK).mkdir(exist_ok=True)
         lock = FileLock(self._folder / ".lock", timeout=0)
         try:
@@ -187,6 +185,15 @@ class Records:
 
     def _file(self, student: str, lesson: str) -> Path:
         return self._folder / words.stem(student) / f"{lesson}.json"
+
+
+def holds_results(folder: Path) -> bool:
+    """Whether a folder is one that a batch has made."""
+    try:
+        with (folder / RESULTS / _README).open("rb") as file:
+            return file.read(len(_MARK)) == _MARK.encode()
+    except OSError:
+        return False
 
 
 def _age(file: Path) -> tuple[int, str]:

@@ -429,10 +429,15 @@ class _Submission:
         self._control.settimeout(DO)
         self._root = Path(f"/proc/{_number(self._holder)}/root")
 
-    def start(self) -> Running:
+    def start(self, *, aside: bool = False) -> Running:
+        """Start a process; see `Host.start`.
+
+        Args:
+            aside: whether it is one of ours, which must not import what the learner's code has written.
+        """
         ours, theirs = socket.socketpair()
         with self._talking, theirs:
-            socket.send_fds(self._control, [json.dumps({"start": True}).encode()], [theirs.fileno()])
+            socket.send_fds(self._control, [json.dumps({"aside": aside}).encode()], [theirs.fileno()])
             return _Confined(ours, self._receive())
 
     def folder(self) -> str:
@@ -490,7 +495,7 @@ class _Beside(ThisMachine):
         self._submission = submission
 
     def start(self) -> Running:
-        return self._submission.start()
+        return self._submission.start(aside=True)
 
 
 class _Confined:
