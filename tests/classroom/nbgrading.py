@@ -20,12 +20,7 @@ TAKES = ("check cells as prose", "version 3", "a failing cell first")
 
 def command(*arguments: str) -> list[str]:
     """The command line of nbgrader in this Python."""
-    return [
-        sys.executable,
-        "-c",
-        "from nbgrader.apps.nbgraderapp import main; main()",
-        *arguments,
-    ]
+    return [sys.executable, "-m", "nbgrader", *arguments]
 
 
 def environment(course: Path) -> dict[str, str]:
