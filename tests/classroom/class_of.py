@@ -1,4 +1,4 @@
-"""Submissions of a class for tests and benchmarks: right ones, every misconception, and damaged files.
+"""Submissions of a class for tests and benchmarks: right ones, every misconception, damaged and hostile ones.
 
 Right answers are those of solutions/, wrong ones those of tests/misconceptions.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -184,3 +184,77 @@ DAMAGED: dict[str, tuple[bytes, str]] = {
     "parts": (b'{"cells": [' + b"{}," * 4_000_000 + b"1]}", "too many parts"),
     "a number": (b'{"cells": ' + b"7" * 9_999 + b"}", "is damaged"),
 }
+
+#: Cells that harm whoever runs them, if they can; they stand before all others.
+HOSTILE: dict[str, str] = {
+    "never ends": """
+import signal, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+while True:
+    try:
+        while True: time.sleep(0.01)
+    except BaseException: pass
+""",
+    "leaves": "import os\nos._exit(0)",
+    "memory bomb": "hoard = []\nwhile True: hoard.append(bytearray(b'x') * (8 << 20))",
+    "fork bomb": """
+import os, time
+for _ in range(1000):
+    try:
+        if os.fork() == 0: time.sleep(600)
+    except OSError: break
+""",
+    "daemon": """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True: time.sleep(0.05)
+    os._exit(0)
+""",
+    "prints a gigabyte": "for _ in range(1000): print('x' * 1_000_000)",
+}
+
+
+def hostile(lesson: str) -> Iterator[Member]:
+    """A student for each hostile cell; all their answers are right. What they get for them is up to the grader."""
+    for name, cell in HOSTILE.items():
+        book = answered(lesson)
+        book["cells"].insert(0, code_cell(cell))
+        yield Member(f"hostile-{name}", lesson, data(book), {})
+
+
+def everyone(lesson: str, students: int = 300) -> dict[str, list[Member]]:
+    """A class, by kind: each wrong answer, change, damage and attack once, one untouched lesson, and the rest right.
+
+    Args:
+        lesson: that all of them hand in.
+        students: how many there are.
+
+    Raises:
+        ValueError: that is too few for one of each.
+    """
+    points = able(lesson).points
+    kinds = {
+        "wrong": list(mistaken(lesson)),
+        "untouched": [idle(lesson)],
+        "changed": [
+            Member(f"changed-{name}", lesson, data(change(answered(lesson))), points)
+            for name, change in CHANGED.items()
+        ],
+        "damaged": [Member(f"damaged-{name}", lesson, raw, {}, said) for name, (raw, said) in DAMAGED.items()],
+        "hostile": list(hostile(lesson)),
+    }
+    others = sum(map(len, kinds.values()))
+    if students <= others:
+        raise ValueError(f"A class with one of each in {lesson} has more than {others} students.")
+    return {"right": [able(lesson, f"right-{number}") for number in range(students - others)], **kinds}
+
+
+def handed_in(folder: Path, members: Iterable[Member]) -> Path:
+    """The folder, with a folder for each student's notebook in it."""
+    for member in members:
+        file = folder / member.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(member.data)
+    return folder

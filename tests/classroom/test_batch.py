@@ -11,14 +11,13 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import class_of
 import pytest
-from class_of import Member, answered, code_cell, data
+from class_of import Member, answered, code_cell, data, handed_in
 
 from memory_tutor import checks, cli
 from memory_tutor.grading import batch, class_page, records
@@ -28,14 +27,6 @@ from memory_tutor.grading.records import Mark, OutError
 LESSON = "02_manual_history"
 FULL = {name: exercise.points for name, exercise in checks.lesson(LESSON).exercises.items()}
 TWO = Options(jobs=2)
-
-
-def handed_in(folder: Path, members: Iterable[Member]) -> Path:
-    for member in members:
-        file = folder / member.path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(member.data)
-    return folder
 
 
 def notebook(student: str, book: Any, lesson: str = LESSON) -> Member:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import class_of
+import nbgrading
 import pytest
+from class_of import Member
 
 from memory_tutor import headless, notebooks, releasing
 from memory_tutor.checkout import Checkout
+from memory_tutor.grading import batch
+from memory_tutor.grading.batch import Options
 from memory_tutor.releasing import ReleaseError
 
 LESSON = "02_manual_history"
@@ -24,24 +25,19 @@ ANSWERS: dict[str, dict[str, str]] = {
     "dora": {"say": "def say(history, text:\n    return"},
     "emil": {name: f"def {name}(*args):\n    raise NotImplementedError" for name in ("say", "show_history")},
 }
-
-
-def nbgrader(course: Path, *arguments: str) -> None:
-    code = "import sys; from nbgrader.apps.nbgraderapp import main; sys.exit(main())"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MEMORY_"))}
-    # Its kernels and databases keep to the course's folder.
-    environment |= {"HOME": str(course), "JUPYTER_CONFIG_DIR": str(course / "config")}
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+#: Notebooks with right and with wrong answers, changed in the ways that both graders take.
+CHANGED = {
+    name: Member(name, LESSON, class_of.data(class_of.CHANGED[kind](class_of.answered(LESSON, **answers))), {})
+    for kind in nbgrading.TAKES
+    for name, answers in ((f"{kind}, right", {}), (f"{kind}, wrong", ANSWERS["bob"]))
+}
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course in which every student's notebook has been graded."""
     folder = tmp_path_factory.mktemp("nbgrader")
-    assert releasing.nbgrader_course(folder, ["2"]) == [LESSON]
-    nbgrader(folder, "generate_assignment", LESSON)
+    nbgrading.release(folder, LESSON)
     for student, answers in ANSWERS.items():
         submitted = folder / "submitted" / student / LESSON
         submitted.mkdir(parents=True)
@@ -52,9 +48,9 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if notebooks.grading(cell).get("solution"):
                 cell.source = answers.get(notebooks.grading(cell)["grade_id"], solved[cell.id])
         notebooks.write(submitted / f"{LESSON}.ipynb", notebook)
-    nbgrader(folder, "autograde", LESSON)
-    nbgrader(folder, "generate_feedback", LESSON)
-    nbgrader(folder, "export")
+    nbgrading.hand_in(folder, CHANGED.values())
+    for command in ("autograde", "generate_feedback"):
+        nbgrading.run(folder, command, LESSON)
     return folder
 
 
@@ -65,14 +61,21 @@ def test_what_it_releases_is_our_lesson(course: Path) -> None:
 
 
 def test_its_marks_are_ours(course: Path) -> None:
-    with (course / "grades.csv").open(encoding="utf-8", newline="") as file:
-        theirs = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    theirs = nbgrading.points(course)
     ours = {
         student: headless.check(course / "submitted" / student / LESSON / f"{LESSON}.ipynb", LESSON).points
         for student in ANSWERS
     }
-    assert theirs == ours
+    assert {student: theirs[student] for student in ANSWERS} == ours
     assert theirs["ada"] == 12 and len(set(theirs.values())) > 2
+
+
+def test_its_marks_of_changed_notebooks_are_ours_where_it_takes_them(course: Path, tmp_path: Path) -> None:
+    theirs = nbgrading.points(course)
+    handed_in = class_of.handed_in(tmp_path / "in", CHANGED.values())
+    ours = {mark.student: mark.points for mark in batch.grade(handed_in, tmp_path / "out", Options(jobs=2)).marks}
+    assert {student: theirs[student] for student in CHANGED} == ours
+    assert min(ours.values()) < max(ours.values()) == 12
 
 
 def test_there_is_feedback_for_each(course: Path) -> None:

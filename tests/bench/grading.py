@@ -1,0 +1,250 @@
+"""What it takes to grade a class, ours and nbgrader's. Run: python tests/bench/grading.py [--lesson 2]
+
+Prints Markdown tables. The first: `nbgrader autograde` and `memory-tutor grade` on the same folder of notebooks, honest
+ones, and how many of the marks agree. The second: classes of 30, 100 and 300, honest and damaged notebooks in the same
+shares. The third: the class of 300 with everything in it, by kind; the fourth, what each hostile notebook of it costs.
+
+Both graders run as their users run them, as commands, their start included. Memory is the largest sum over a command's
+processes at one of the looks at them, what they share counted once (PSS; where the system does not tell it, RSS, which
+counts it for each). Trust the ratios, not the seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "classroom"))
+
+import class_of
+import nbgrading
+from class_of import Member
+
+from memory_tutor import checks, course
+from memory_tutor.grading.records import Mark, Records
+
+#: Seconds between two looks at the memory of a command's processes, and until all of them must have ended.
+LOOK, END = 0.25, 5.0
+MB = 1 << 20
+COMMAND = [sys.executable, "-c", "from memory_tutor.cli import main; main()"]
+
+
+# -- measuring a command ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command took.
+
+    Args:
+        submissions: that it was given.
+        seconds: from its start to its end.
+        memory: the most that its processes had together, bytes.
+        left: how many of its processes were there after it.
+    """
+
+    submissions: int
+    seconds: float
+    memory: int
+    left: int
+
+    @property
+    def a_minute(self) -> float:
+        return 60 * self.submissions / self.seconds
+
+
+def measured(command: Sequence[str], submissions: int, **settings: Any) -> Run:
+    """Run a command and look at its processes meanwhile.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; what it said is printed.
+    """
+    seen: set[psutil.Process] = set()
+    most = 0
+    with tempfile.TemporaryFile() as said:
+        begun = time.perf_counter()
+        popen = subprocess.Popen(command, stdout=said, stderr=said, **settings)
+        ours = psutil.Process(popen.pid)
+        while True:
+            try:
+                popen.wait(LOOK)
+                break
+            except subprocess.TimeoutExpired:
+                processes = {ours, *ours.children(recursive=True)}
+                most = max(most, sum(map(memory, processes)))
+                seen |= processes
+        seconds = time.perf_counter() - begun
+        if popen.returncode != 0:
+            said.seek(0)
+            print(said.read().decode("utf-8", "replace"), file=sys.stderr)
+            raise subprocess.CalledProcessError(popen.returncode, command)
+    _, alive = psutil.wait_procs(seen, timeout=END)
+    return Run(submissions, seconds, most, len(alive))
+
+
+def memory(process: psutil.Process) -> int:
+    """Bytes of a process, its share of what it has in common with others; 0 when it has gone."""
+    try:
+        try:
+            full = process.memory_full_info()
+            return int(getattr(full, "pss", full.rss))
+        except psutil.AccessDenied:
+            return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+# -- the two graders -------------------------------------------------------------------------------------
+
+
+def ours(place: Path, out: Path, submissions: int, jobs: int = 2) -> Run:
+    options = ["--out", str(out), "--jobs", str(jobs), "--require-sandbox"]
+    return measured([*COMMAND, "grade", str(place), *options], submissions)
+
+
+def theirs(folder: Path, lesson: str, submissions: int) -> Run:
+    command = nbgrading.command("autograde", lesson)
+    return measured(command, submissions, cwd=folder, env=nbgrading.environment(folder))
+
+
+# -- the classes -----------------------------------------------------------------------------------------
+
+
+def spread(members: Sequence[Member], number: int) -> list[Member]:
+    """So many of them, evenly, so that each kind keeps its share."""
+    return [members[place * len(members) // number] for place in range(number)]
+
+
+def without(kinds: dict[str, list[Member]], *left_out: str) -> list[Member]:
+    return [member for kind, members in kinds.items() if kind not in left_out for member in members]
+
+
+def both_take(kinds: dict[str, list[Member]]) -> list[Member]:
+    """The honest ones that nbgrader can mark."""
+    changed = [member for member in kinds["changed"] if member.student.removeprefix("changed-") in nbgrading.TAKES]
+    return [*without(kinds, "changed", "damaged", "hostile"), *changed]
+
+
+def as_it_must(member: Member, mark: Mark) -> bool:
+    """Whether the points are those that are known for sure, and the message is there."""
+    given = {result.exercise: result.points for result in mark.results}
+    said = "\n".join([mark.problem, *(result.message for result in mark.results)])
+    return member.points.items() <= given.items() and member.fragment in said
+
+
+# -- the tables ------------------------------------------------------------------------------------------
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, [":--", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
+
+
+def compared(folder: Path, sample: Sequence[Member]) -> Iterator[str]:
+    """Both graders on the same notebooks."""
+    lesson = sample[0].lesson
+    nbgrading.release(folder, lesson)
+    place = nbgrading.hand_in(folder, sample)
+    first = theirs(folder, lesson, len(sample))
+    runs = {"`nbgrader autograde`": first}
+    for jobs in (1, 2):
+        runs[f"`memory-tutor grade --jobs {jobs}`"] = ours(place, folder / f"graded-{jobs}", len(sample), jobs)
+    yield table(
+        ["the same notebooks", "submissions", "seconds", "a minute", "ratio", "peak memory, MB"],
+        [
+            (name, run.submissions, f"{run.seconds:.1f}", f"{run.a_minute:.1f}", _ratio(run, first), run.memory // MB)
+            for name, run in runs.items()
+        ],
+    )
+    points = nbgrading.points(folder)
+    agree = [mark.student for mark in Records(folder / "graded-2").all() if points[mark.student] == mark.points]
+    yield f"The marks agree for {len(agree)} of {len(sample)}."
+    for student in sorted({member.student for member in sample} - set(agree)):
+        yield f"They do not for {student}."
+    yield ""
+
+
+def _ratio(run: Run, first: Run) -> str:
+    return f"{run.a_minute / first.a_minute:.1f}"
+
+
+def grown(folder: Path, lesson: str, students: int) -> Iterator[str]:
+    """Larger and larger classes of the same shares."""
+    members = without(class_of.everyone(lesson, students + len(class_of.HOSTILE)), "hostile")
+    rows = []
+    before = Run(0, 0.0, 0, 0)
+    for number in (students // 10, students // 3, students):
+        place = class_of.handed_in(folder / f"in-{number}", spread(members, number))
+        run = ours(place, folder / f"out-{number}", number)
+        further = (run.seconds - before.seconds) / (number - before.submissions)
+        times = (f"{run.seconds:.1f}", f"{run.seconds / number:.2f}", f"{further:.2f}")
+        rows.append((number, *times, f"{run.a_minute:.0f}", run.memory // MB))
+        before = run
+    head = ["students", "seconds", "s each", "s each of those added", "a minute", "peak memory, MB"]
+    yield table(head, rows)
+
+
+def whole(folder: Path, lesson: str, students: int) -> Iterator[str]:
+    """A class with everything in it."""
+    kinds = class_of.everyone(lesson, students)
+    place = class_of.handed_in(folder / "in", without(kinds))
+    run = ours(place, folder / "out", students)
+    marks = {mark.student: mark for mark in Records(folder / "out").all()}
+    rows = []
+    for kind, members in kinds.items():
+        taken = [marks[member.student].seconds for member in members]
+        right = sum(as_it_must(member, marks[member.student]) for member in members)
+        known = "" if kind == "hostile" else f"{right} of {len(members)}"
+        rows.append((kind, len(members), known, f"{median(taken):.2f}", f"{max(taken):.2f}"))
+    yield table([f"of {students}", "submissions", "marked as they must", "median, s", "longest, s"], rows)
+    yield f"{run.seconds:.0f} s in all, {run.a_minute:.0f} a minute, at most {run.memory // MB:,} MB of memory"
+    yield f"(a look each {LOOK:g} s); {run.left} processes left after it.\n"
+    full = checks.lesson(lesson).points
+    hostile = [(member.student.removeprefix("hostile-"), marks[member.student]) for member in kinds["hostile"]]
+    yield table(
+        ["hostile cell", "seconds", "points for right answers"],
+        [(name, f"{mark.seconds:.1f}", f"{mark.points} of {full}") for name, mark in hostile],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lesson", default="2", help="number or name (%(default)s)")
+    parser.add_argument("--students", type=int, default=300, help="in the largest class (%(default)s)")
+    parser.add_argument("--sample", type=int, default=8, help="notebooks that nbgrader grades as well (%(default)s)")
+    options = parser.parse_args()
+    lesson = course.find_lesson(options.lesson)
+    kinds = class_of.everyone(lesson, options.students)
+    print(f"{lesson}, Python {platform.python_version()}, {platform.system()} {platform.machine()}, ", end="")
+    print(f"{os.cpu_count()} processors; load before {_load()}\n", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts = (
+            compared(folder / "sample", spread(both_take(kinds), options.sample)),
+            grown(folder / "growth", lesson, options.students),
+            whole(folder / "whole", lesson, options.students),
+        )
+        for part in parts:
+            for text in part:
+                print(text, flush=True)
+    print(f"Load after {_load()}")
+
+
+def _load() -> str:
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
+if __name__ == "__main__":
+    main()
