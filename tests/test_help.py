@@ -76,7 +76,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     names: dict[str, Any] = {"client": OpenAI(api_key="k"), "model": "m", "__name__": "__main__"}
-    monkeypatch.setattr("memory_tutor.tutor._notebook_globals", lambda: names)
+    monkeypatch.setattr("memory_tutor.tutor.notebook_globals", lambda: names)
     return Desk(tmp_path, names, lambda: capsys.readouterr().out)
 
 

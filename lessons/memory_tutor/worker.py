@@ -189,8 +189,8 @@ class Worker:
         own: tuple[int | None, str] = (None, "")
         for frame, number in traceback.walk_tb(trace):
             if any(frame.f_globals is space for space in self._spaces):
-                line = linecache.getline(frame.f_code.co_filename, number).strip()
-                own = (number, codec.shorten(line, LINE))
+                line = linecache.getline(frame.f_code.co_filename, number)
+                own = (number, _cut(line, _columns(frame, number)))
         return own
 
     # -- what the check lends --------------------------------------------------------------------------
