@@ -9,7 +9,7 @@ from typing import Any
 from memory_tutor.codec import printable, shorten
 
 #: Characters of an exception's message, of a line of code, of the name of a class, and how many such names.
-MESSAGE, LINE, NAME, NAMES = 2_000, 200, 100, 20
+MESSAGE, LINE, NAME, NAMES = 2_000, 80, 100, 20
 
 
 @dataclass(frozen=True)
