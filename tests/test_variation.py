@@ -12,9 +12,9 @@ from memory_tutor.learner import Learner, PipeLearner
 from memory_tutor.variation import NAMES, Variation
 
 ALL = [name for group in NAMES for name in group]
-TEXTS = st.lists(st.sampled_from([*ALL, *map(str.lower, ALL), " ", "\n", "\\", '"', "é", "n", "A", "Ad", "s"])).map(
-    "".join
-)
+TEXTS = st.lists(
+    st.sampled_from([*ALL, *map(str.lower, ALL), *map(str.upper, ALL), " ", "\n", "\\", '"', "é", "n", "A", "Ad", "s"])
+).map("".join)
 
 
 @given(TEXTS, st.integers())
@@ -29,6 +29,8 @@ def test_names_stay_with_their_like_and_differ_by_seed() -> None:
     assert len({name for group in NAMES for name in group}) == len(ALL)
     assert all(len(set(map(len, group))) == 1 for group in NAMES)
     assert len({Variation(seed).theirs("Ada in Oslo") for seed in range(20)}) > 10
+    assert not [(one, other) for one in ALL for other in ALL if one != other and one.lower().endswith(other.lower())]
+    assert Variation(3).theirs("ada") == Variation(3).theirs("Ada").lower() == Variation(3).theirs("ADA").lower()
     assert Variation(3).theirs(["Adapter", {"Ada": None}]) == ["Adapter", {"Ada": None}]
 
 
