@@ -64,6 +64,7 @@ class Exercise:
         another_way: Markdown, shown folded after a pass: another right way, and when it is better.
         answer: what the learner defines. Mostly the exercise is named like it; a class that is checked from
             several sides is the answer to several exercises.
+        by_files: its check looks into the files that the code writes, so that no names may be exchanged on the way.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Exercise:
     check: Check
     another_way: str = ""
     answer: str = ""
+    by_files: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "answer", self.answer or self.name)
@@ -136,17 +138,20 @@ class Lesson:
         return [exercise for exercise in self.exercises.values() if exercise.answer == answer]
 
     def exercise(
-        self, *, points: int, hints: Sequence[str], another_way: str = "", answer: str = ""
+        self, *, points: int, hints: Sequence[str], another_way: str = "", answer: str = "", by_files: bool = False
     ) -> Callable[[Check], Exercise]:
         """Make the decorated check an exercise of this lesson, under the check's name.
 
         Args:
             answer: what the learner defines, where that is not the check's name.
+            by_files: as in `Exercise`.
         """
 
         def register(check: Check) -> Exercise:
             name = check.__name__
-            made = Exercise(name, self.name, points, tuple(hints), check, inspect.cleandoc(another_way), answer)
+            made = Exercise(
+                name, self.name, points, tuple(hints), check, inspect.cleandoc(another_way), answer, by_files
+            )
             if name in self.exercises:
                 raise ValueError(f"{self.name} has two exercises named {name!r}.")
             self.exercises[name] = made

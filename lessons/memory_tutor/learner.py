@@ -152,8 +152,9 @@ class Desk:
         host: has the folders that both sides reach.
     """
 
-    #: From which checks make up what they try.
+    #: From which checks make up what they try, and how names in what they say are exchanged.
     seed = SEED
+    variation: Variation | None = None
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -186,6 +187,12 @@ class Desk:
         Raises:
             Exception: one of UNREADABLE: it is no question.
         """
+        if self.variation is None:
+            return self._serve(question)
+        answer: Message = self.variation.theirs(self._serve(self.variation.ours(question)))
+        return answer
+
+    def _serve(self, question: Message) -> Message:
         if question["ask"] == "http":
             request = _read_request(question)
             try:
@@ -292,7 +299,6 @@ class Learner:
         self._transport = transport
         self._desk = desk
         self._names = names
-        self._variation: Variation | None = None
         self._space = (0, 0)  # generation, number
         self._ascii = False
 
@@ -369,7 +375,6 @@ class Learner:
             A learner that shares the script and the requests with this one.
         """
         fresh = Learner(self._transport, self._desk, tuple(names))
-        fresh._variation = self._variation
         self._transport.ready()
         fresh._find_space()
         return fresh
@@ -384,7 +389,7 @@ class Learner:
             A learner that shares the script, the requests and the globals with this one.
         """
         plain = Learner(self._transport, self._desk, self._names)
-        plain._space, plain._ascii, plain._variation = self._space, True, self._variation
+        plain._space, plain._ascii = self._space, True
         return plain
 
     def script(self, *replies: Scripted) -> None:
@@ -399,6 +404,10 @@ class Learner:
     def requests(self) -> list[Sent]:
         """What was sent since the last `script`."""
         return list(self._desk.requests)
+
+    def vary(self, variation: Variation | None) -> None:
+        """Exchange the names in what is said from here on, or leave them as they are."""
+        self._desk.variation = variation
 
     @property
     def seed(self) -> int:
@@ -489,11 +498,11 @@ class Learner:
         return report
 
     def _exchange_varied(self, message: Message) -> Message:
-        if self._variation is None:
+        if (variation := self._desk.variation) is None:
             return self._transport.exchange(message)
-        report = self._transport.exchange(self._variation.theirs(message))
+        report = self._transport.exchange(variation.theirs(message))
         try:
-            varied: Message = self._variation.ours(report)
+            varied: Message = variation.ours(report)
         except ValueError as error:
             raise NotGradable(NONSENSE) from error
         return varied
@@ -592,18 +601,16 @@ class PipeLearner(Learner):
         seed: int | None = None,
     ) -> None:
         desk = Desk(host or ThisMachine(directory))
-        variation = None if seed is None else Variation(seed)
         if seed is not None:
-            desk.seed = seed
+            desk.seed, desk.variation = seed, Variation(seed)
         self._pipe = Pipe(
             cells,
-            _or_lend(lend, _varied(variation, desk.serve)),
+            _or_lend(lend, desk.serve),
             _or_lend(lend, lambda question: _answer_cells(question, answer or _refuse)),
             desk.host,
             allowance or Allowance(),
         )
         super().__init__(self._pipe, desk)
-        self._variation = variation
         try:
             self._pipe.ready()
         except BaseException:
@@ -626,13 +633,6 @@ def _or_lend(lend: Callable[[str], Message] | None, serve: Ask) -> Ask:
         return {"refused": f"The course's own {name} is not to be had here."} if lend is None else lend(name)
 
     return answer
-
-
-def _varied(variation: Variation | None, serve: Ask) -> Ask:
-    """Answer questions that are asked, and want to be answered, in other names."""
-    if variation is None:
-        return serve
-    return lambda question: variation.theirs(serve(variation.ours(question)))
 
 
 def _answer_cells(question: Message, answer: Callable[[Request], Response]) -> Message:

@@ -20,6 +20,7 @@ from memory_tutor.checks import find_exercise
 from memory_tutor.exercises import Result, run_check
 from memory_tutor.grading.sandbox import Sandbox
 from memory_tutor.learner import KernelLearner, Outcome, PipeLearner
+from memory_tutor.variation import Variation
 
 Wrong = Mapping[str, Sequence[tuple[str, str, str]]]
 Right = Mapping[str, Sequence[tuple[str, str]]]
@@ -112,6 +113,7 @@ def outcome_in(sandbox: Sandbox, name: str, code: str) -> Result:
         cells = [SET_UP, *given(exercise.lesson), SWITCH]
         _pipes[key] = sandbox.learner(cells, lesson=exercise.lesson, seconds=3600, seed=11)
     assert _pipes[key].call("use_answer", dedent(code), seconds=5).exception is None
+    _pipes[key].vary(None if exercise.by_files else Variation(11))
     return run_check(exercise, _pipes[key])
 
 

@@ -63,6 +63,7 @@ lesson.predict(
 
 @lesson.exercise(
     points=2,
+    by_files=True,
     hints=[
         "If the power fails at the worst moment of your function, what is in the file afterwards? And who chooses the "
         "file's name, if the id is `../../ada`?",
@@ -85,6 +86,7 @@ def save_session(learner: Learner) -> None:
 
 @lesson.exercise(
     points=3,
+    by_files=True,
     hints=[
         "A chat of a user cannot be read. What should the user see, and what should you see? And what if there has "
         "never been a chat?",

@@ -70,9 +70,11 @@ def mark(
             if stopped := "\n".join(headless.stopped(notebook.cells, learner.cell_results, asked.answers)):
                 tell("problem", stopped)
             for exercise in asked.exercises.values():
+                varied = None if exercise.by_files else variation
+                learner.vary(varied)
                 result = run_check(exercise, learner)
-                if variation is not None:  # the student's code was told the names of their class
-                    result = replace(result, message=variation.theirs(result.message))
+                if varied is not None:  # the student's code was told the names of their class
+                    result = replace(result, message=varied.theirs(result.message))
                 tell("result", result)
     except NotGradable as error:  # the cells end or block every process that runs them
         tell("problem", error.message)
