@@ -14,7 +14,7 @@ import pytest
 import memory_tutor
 from memory_tutor import checks, course, notebooks, progress_page
 from memory_tutor.cli import main
-from memory_tutor.exercises import Exercise, run_check
+from memory_tutor.exercises import Exercise, Lesson, run_check
 from memory_tutor.learner import KernelLearner
 from memory_tutor.progress import MARKER, Progress
 from memory_tutor.tutor import CheckStopped
@@ -189,6 +189,22 @@ def test_another_way_says_when_it_is_better_and_its_code_passes(exercise: Exerci
         with KernelLearner(names) as learner:
             result = run_check(exercise, learner)
         assert result.passed, result.message
+
+
+# -- predictions ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lesson", checks.lessons(), ids=lambda lesson: lesson.name)
+def test_the_answer_repeats_the_choices_as_the_lesson_words_them(lesson: Lesson) -> None:
+    cells = notebooks.read(course.path("solutions", lesson.name)).cells
+    text = " ".join(re.sub(r"^> ?", "", line) for cell in cells for line in cell.source.splitlines())
+    told = " ".join(text.replace("`", "").split())
+    choices = [item for prediction in lesson.predictions.values() for item in prediction.choices.items()]
+    assert choices
+    missing = [
+        f"({letter}) {choice}" for letter, choice in choices if f"({letter}) {choice.replace('`', '')}" not in told
+    ]
+    assert not missing
 
 
 # -- what CI compares ----------------------------------------------------------------------------------

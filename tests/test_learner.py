@@ -507,6 +507,21 @@ def test_an_exception_tells_class_message_and_own_line(learner: Learner) -> None
         _ = outcome.handle
 
 
+def test_of_a_long_line_that_part_is_quoted_that_failed() -> None:
+    def quoted(line: str) -> str:
+        with KernelLearner(notebook([f"def f(m):\n    {line}\n"])) as learner:
+            raised = learner.call("f", {"role": "tool"}).exception
+        assert raised is not None and len(raised.line) <= 80
+        return raised.line
+
+    begin, end = 'return {"index": 0, "who": "Ünä", "role": m["role"], "first": m["role"][:40], ', '"b": m["role"][:9]}'
+    line = quoted(begin + '"characters": len(m["content"]), ' + end)
+    assert line.startswith("…") and line.endswith("…") and 'len(m["content"]), ' in line
+    assert quoted(begin + '"a": m["content"]}').endswith('"a": m["content"]}')
+    assert quoted('return m["content"], ' + begin[7:] + end).startswith('return m["content"], {"index"')
+    assert quoted('return m["content"]') == 'return m["content"]'
+
+
 def test_the_own_line_is_the_learners_where_a_library_raised(learner: Learner) -> None:
     learner.script(Failure("connection"))
     raised = learner.call("ask", "x").exception

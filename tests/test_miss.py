@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from memory_tutor import miss
+from memory_tutor import cassette, course, miss
 from memory_tutor.cassette import Interaction, Recording, Request, Response
 from memory_tutor.errors import wrapped
 
@@ -27,11 +28,21 @@ def recorded(*requests: Request) -> Recording:
     )
 
 
+def replied(asked: Request, text: str) -> Interaction:
+    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]}
+    return Interaction(asked, Response(200, "application/json", json.dumps(body)))
+
+
 RECORDING = recorded(
     request({"role": "user", "content": "My name is Ada. Reply in one short sentence."}),
     request(SYSTEM, SAM),
     request(SYSTEM, SAM, HELLO, ASK),
 )
+
+
+FIRST_LESSON = cassette.load(course.path("cassettes", "01_stateless_calls"))
+NAME = {"role": "user", "content": "My name is Ada."}
+GRACE = {"role": "assistant", "content": "Your name is Grace."}
 
 
 def explained(*messages: dict[str, Any], **parameters: Any) -> str:
@@ -60,10 +71,38 @@ def test_a_small_difference_is_named(content: str, reason: str) -> None:
 
 
 def test_a_reply_that_was_not_appended() -> None:
-    text = explained(SYSTEM, SAM, ASK)
+    recording = Recording([*RECORDING.interactions, replied(request(SYSTEM, SAM), HELLO["content"])])
+    text = miss.explain(request(SYSTEM, SAM, ASK), recording, "02_manual_history")
     assert "missing    assistant: 'Hello Sam!" in text
     assert "perhaps the reply was not appended" in text
     assert "differs" not in text.replace("how it differs", "")
+
+
+def test_an_answer_that_was_written_by_hand_is_not_to_be_appended() -> None:
+    text = explained(SYSTEM, SAM, ASK)  # no model has said it in this recording
+    assert "missing    assistant: 'Hello Sam!" in text and "appended" not in text
+    first, ask_first = FIRST_LESSON, [{"role": "user", "content": "What is my name?"}, GRACE]
+    assert miss.nearest(request(*ask_first), first) is not None
+    assert "appended" not in miss.explain(request(*ask_first), first, "01_stateless_calls")
+    assert "appended" not in miss.explain(request(*ask_first[:1], NAME), first, "01_stateless_calls")
+
+
+def test_the_nearest_has_as_many_messages_of_the_same_roles_and_a_text_as_long() -> None:
+    instruction = {"role": "system", "content": "Answer with the word OK."}
+    for before in ([], [instruction]):
+        near = miss.nearest(request(*before, {"role": "user", "content": "dog"}), FIRST_LESSON)
+        assert near is not None and near.messages == [*before, {"role": "user", "content": "cat"}]
+
+
+def test_a_notebook_whose_lesson_was_closed_by_another_is_told_so() -> None:
+    text = miss.explain(request(ASK), RECORDING, "05_scratchpads", "03_per_user_isolation")
+    assert "  - if this is the notebook of 03_per_user_isolation, run its first cell again;" in text.splitlines()
+    assert wrapped(text) == text.splitlines() and len(text.splitlines()) <= miss.MOST_LINES
+    assert "if this is the notebook" not in explained(ASK)
+
+
+def test_the_first_way_on_says_where_run_all_stops() -> None:
+    assert "Run All stops at this cell" in explained(ASK)
 
 
 def test_one_message_too_many() -> None:

@@ -199,6 +199,24 @@ def test_open_replaces_and_close_gives_the_network_back(cassettes: Path, endpoin
     assert text(ask(client=openai.OpenAI())) == "live 1"
 
 
+def test_a_miss_says_that_another_lesson_was_open_in_this_kernel() -> None:
+    odd, told = (
+        [{"role": "user", "content": "odd"}],
+        "if this is the notebook of 04_sliding_windows, run its first cell",
+    )
+    memory_tutor.start(4)
+    memory_tutor.start(5)
+    with pytest.raises(replay.NotRecorded, match=told):
+        ask(odd)
+    memory_tutor.start(5)  # again, which is no other lesson
+    with pytest.raises(replay.NotRecorded, match=told):
+        ask(odd)
+    memory_tutor.start(4)
+    with pytest.raises(replay.NotRecorded) as caught:
+        ask(odd)
+    assert told not in caught.value.message
+
+
 def test_a_failed_open_blocks_and_never_falls_through(cassettes: Path, endpoint: Endpoint) -> None:
     replay.open(LESSON, "replay")
     (cassettes / f"{LESSON}.yaml").write_bytes(b"")

@@ -213,6 +213,8 @@ def test_the_strip_has_a_block_for_each_message_and_hollow_ones_for_those_left_o
 def test_the_strips_table_has_all_its_numbers() -> None:
     rows = [line.split() for line in repr(windowed(turns=4, window=3).strip()).splitlines()]
     assert " ".join(rows[1]) == "request messages system user assistant left out prompt completion so far"
+    foot = "system, user, assistant: characters; left out: messages; prompt, completion, so far: tokens"
+    assert " ".join(rows[-1]) == foot
     assert rows[-2] == ["4", "5", "31", "20", "8", "4", "33", "7", "160"]
 
 
@@ -225,7 +227,8 @@ def test_a_strip_of_odd_requests(messages: list[Any]) -> None:
 
 
 def test_a_strip_of_nothing() -> None:
-    assert repr(Transcript().strip()) and "<svg" not in Transcript().strip()._repr_html_()
+    nothing = Transcript()
+    assert repr(nothing.strip()) == repr(nothing) and nothing.strip()._repr_html_() == nothing._repr_html_()
 
 
 def test_two_requests_are_compared_message_by_message() -> None:

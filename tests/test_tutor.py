@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import nbformat
 import pytest
 
 import memory_tutor
-from memory_tutor import notebooks, solutions
+from memory_tutor import course, notebooks, solutions
 from memory_tutor.course import CourseError
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Exercise
@@ -124,15 +125,24 @@ def tutor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return started
 
 
-def test_start_says_in_one_line_where_answers_come_from(capsys: pytest.CaptureFixture[str]) -> None:
-    memory_tutor.start(1)
-    line = capsys.readouterr().out
-    assert line.count("\n") == 1 and "qwen2.5-coder" in line and "Nothing is sent" in line
+#: Characters of a line that a cell shows in a window of 1280 pixels.
+SHOWN = 75
 
 
-def test_start_opens_all_recordings(capsys: pytest.CaptureFixture[str]) -> None:
-    tutor = memory_tutor.start()
-    assert tutor.lesson is None and capsys.readouterr().out.count("\n") == 1
+@pytest.mark.parametrize("lesson", [*course.lesson_names(), None])
+def test_start_says_in_short_lines_where_answers_come_from(
+    lesson: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert memory_tutor.start(lesson).lesson == lesson
+    lines = capsys.readouterr().out.splitlines()
+    assert "qwen2.5-coder" in lines[0] and lines[-1] == "Nothing is sent; no key is used."
+    assert len(lines) == 2 and max(map(len, lines)) <= SHOWN
+
+
+@pytest.mark.parametrize("lesson", course.lesson_names())
+def test_the_set_up_cell_can_be_read_without_scrolling(lesson: str) -> None:
+    (cell,) = [cell for cell in notebooks.read(course.path("solutions", lesson)).cells if cell.id == "set-up-run"]
+    assert max(map(len, cell.source.splitlines())) <= SHOWN
 
 
 def test_the_model_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,6 +262,58 @@ def test_a_prediction_is_kept_and_never_in_the_way(tutor: Any, capsys: Any) -> N
 def test_a_wrong_name_suggests_the_nearest(tutor: Any, call: Any, nearest: str) -> None:
     with pytest.raises(CourseError, match=nearest):
         call(tutor)
+
+
+def test_an_exercise_of_this_lesson_is_suggested_first(tutor: Any) -> None:
+    with pytest.raises(CourseError, match="Did you mean 'make_it_remember'"):
+        tutor.check("remember")
+    with pytest.raises(CourseError, match="Did you mean 'trim_messages'"):  # of another lesson, but for a letter
+        tutor.check("trim_mesages")
+    with pytest.raises(CourseError) as caught:
+        tutor.solution("nothing")
+    assert caught.value.message.endswith("This lesson has: ask, make_it_remember, count_context.")
+    with pytest.raises(CourseError, match=r"This lesson has: second_call, .*token_count\."):
+        tutor.reveal("zzz")
+
+
+def test_without_a_name_the_exercises_of_the_lesson_are_listed(tutor: Any) -> None:
+    for call in (tutor.check, tutor.hint, tutor.solution):
+        with pytest.raises(CourseError) as caught:
+            call()
+        said = "Name the exercise, in quotes. This lesson has: ask, make_it_remember, count_context."
+        assert caught.value._render_traceback_() == [said]
+    with pytest.raises(CourseError, match=r"in quotes\. There are: ask, .*trim_turns, "):
+        memory_tutor.start().hint()
+
+
+def test_a_method_that_there_is_not_is_told_in_a_line(tutor: Any) -> None:
+    for name, nearest in (("hnt", "hint"), ("transcripts", "transcript"), ("modl", "model")):
+        with pytest.raises(TutorError) as caught:
+            getattr(tutor, name)
+        assert caught.value._render_traceback_() == [f"The tutor has no {name!r}. Did you mean {nearest!r}?"]
+    with pytest.raises(AttributeError, match=r"There are: answer, chart, .*unplugged\.$"):
+        _ = tutor.xyzzy
+
+
+def test_what_python_and_ipython_ask_of_an_object_is_answered(tutor: Any) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    assert not hasattr(tutor, "hnt") and getattr(tutor, "hnt", 3) == 3 and hasattr(tutor, "hint")
+    assert copy.copy(tutor).transcript is tutor.transcript
+    with pytest.raises(AttributeError) as caught:
+        _ = tutor._repr_html_
+    assert not isinstance(caught.value, TutorError)
+    data, _ = InteractiveShell().display_formatter.format(tutor)
+    assert data == {"text/plain": repr(tutor)}
+
+
+def test_a_tutor_says_what_it_is(tutor: Any) -> None:
+    from openai import OpenAI
+
+    assert repr(tutor) == f"<tutor of {LESSON}: mode replay, 0 requests so far>"
+    OpenAI().chat.completions.create(model="m", messages=[{"role": "user", "content": "What is my name?"}])
+    assert repr(tutor) == f"<tutor of {LESSON}: mode replay, 1 request so far>"
+    assert repr(memory_tutor.start()) == "<tutor of all lessons: mode replay, 0 requests so far>"
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["ask"], len])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -77,18 +77,22 @@ def find_lesson(text: str | int) -> str:
     raise CourseError(f"There is no lesson {text!r}. {suggest(wanted, names)}")
 
 
-def unknown(kind: str, wanted: object, names: Iterable[str]) -> CourseError:
+def unknown(kind: str, wanted: object, names: Iterable[str], here: Iterable[str] = ()) -> CourseError:
     """The error for a name that there is not; it suggests what was probably meant.
 
     Args:
         kind: of the thing, "exercise".
-        wanted: what stands for the name; a learner may have passed the function itself, or anything.
+        wanted: what stands for the name, "" for none; a learner may have passed the function itself, or anything.
         names: that there are.
+        here: those of them that this lesson has.
     """
+    here = list(here)
+    if wanted == "":
+        return CourseError(f"Name the {kind}, in quotes. {_listed(list(names), here)}")
     if isinstance(wanted, str):
-        return CourseError(f"There is no {kind} {shown(wanted)}. {suggest(wanted, list(names))}")
+        return CourseError(f"There is no {kind} {shown(wanted)}. {suggest(wanted, list(names), here)}")
     name = getattr(wanted, "__name__", None)
-    meant = name if isinstance(name, str) and name in names else next(iter(names), "")
+    meant = name if isinstance(name, str) and name in names else next(iter([*here, *names]), "")
     return CourseError(f'The {kind} is named by a text in quotes, for example "{meant}".')
 
 
@@ -97,7 +101,20 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:59] + "…")
 
 
-def suggest(wanted: str, names: list[str]) -> str:
-    """A sentence that names what was probably meant, or all that there is."""
-    near = difflib.get_close_matches(wanted.lower(), names, n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(names)}."
+def suggest(wanted: str, names: list[str], here: Sequence[str] = ()) -> str:
+    """A sentence that names what was probably meant, or all that there is.
+
+    Args:
+        wanted: the name that there is not.
+        names: that there are.
+        here: those of them that this lesson has: of two that are about as near, one of these was meant.
+    """
+    for cutoff in (0.8, 0.5):
+        for among in (here, names):
+            if near := difflib.get_close_matches(wanted.lower(), among, n=1, cutoff=cutoff):
+                return f"Did you mean {near[0]!r}?"
+    return _listed(names, here)
+
+
+def _listed(names: Sequence[str], here: Sequence[str]) -> str:
+    return f"This lesson has: {', '.join(here)}." if here else f"There are: {', '.join(names)}."

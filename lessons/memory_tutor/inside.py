@@ -62,13 +62,13 @@ class QuietTutor(Toolbox):
             raise NotLent(answer["refused"])
         return remake([(answers, source) for answers, source in answer["cells"]], str(name), notebook_globals())
 
-    def check(self, name: str) -> None:
+    def check(self, name: str = "") -> None:
         """Nothing."""
 
-    def hint(self, name: str) -> None:
+    def hint(self, name: str = "") -> None:
         """Nothing."""
 
-    def solution(self, name: str, give_up: bool = False) -> None:
+    def solution(self, name: str = "", give_up: bool = False) -> None:
         """Nothing."""
 
     def predict(self, name: str, choice: str = "") -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from memory_tutor.cassette import Recording, Request, endpoint
 from memory_tutor.texts import content_text, preview
+from memory_tutor.transcript import Call
 
 #: What an explanation may take, in lines of a notebook's output.
 MOST_LINES = 25
@@ -28,13 +29,14 @@ Pair = tuple[Message | None, Message | None]
 ABSENT = object()
 
 
-def explain(request: Request, recording: Recording, name: str) -> str:
+def explain(request: Request, recording: Recording, name: str, before: str = "") -> str:
     """Say what was sent, what the nearest recorded request is, how they differ, and what can be done.
 
     Args:
         request: the one that has no recorded answer.
         recording: where it was looked for.
         name: of the recording, for the message.
+        before: name of another lesson's recording that was open in this process; the request may be of its notebook.
 
     Returns:
         At most MOST_LINES lines.
@@ -44,21 +46,24 @@ def explain(request: Request, recording: Recording, name: str) -> str:
     near = nearest(request, recording)
     if near is None:
         lines.append(f"It was {where}; the recording holds no request to that address.")
-        return "\n".join(lines + _ways_on(name))
+        return "\n".join(lines + _ways_on(name, before))
     lines.append(f"It was {where} with {_count(request.messages)}; the nearest recorded has {_count(near.messages)}.")
-    room = MOST_LINES - len(lines) - len(_ways_on(name))
-    details = [*_message_lines(request, near), *_parameter_lines(request, near)]
+    room = MOST_LINES - len(lines) - len(_ways_on(name, before))
+    details = [*_message_lines(request, near, recording), *_parameter_lines(request, near)]
     if len(details) > room:
         details = [*details[: room - 1], f"  … and {len(details) - room + 1} more lines like these."]
-    return "\n".join([*lines, *details, *_ways_on(name)])
+    return "\n".join([*lines, *details, *_ways_on(name, before)])
 
 
-def _ways_on(name: str) -> list[str]:
+def _ways_on(name: str, before: str) -> list[str]:
     first = name if name != "all lessons" else ""
     start = f'memory_tutor.start("{first}", mode="explore")' if first else 'memory_tutor.start(mode="explore")'
+    other = [f"  - if this is the notebook of {before}, run its first cell again;"] if before else []
     return [
         "Ways on:",
-        "  - change the request back, or try an edit that the lesson names: those are recorded;",
+        *other,
+        "  - change the request back, or try an edit that the lesson names: those are recorded",
+        "    (Run All stops at this cell until then);",
         f"  - {start}",
         "    asks a real endpoint for what is not recorded (OPENAI_API_KEY, OPENAI_BASE_URL);",
         "    a model on this machine needs no key and costs nothing.",
@@ -75,7 +80,7 @@ def _count(messages: list[Message]) -> str:
 def nearest(request: Request, recording: Recording) -> Request | None:
     """The recorded request to the same address that is most like this one.
 
-    A cheap look at all of them (equal messages, equal parameters, length) picks a few; the text decides.
+    A cheap look at all of them (equal messages, the same roles, lengths) picks a few; the text decides.
     """
     same = [
         each.request
@@ -85,18 +90,29 @@ def nearest(request: Request, recording: Recording) -> Request | None:
     if not same:
         return None
     messages, parameters = request.messages, _parameters(request)
-    backwards = messages[::-1]
+    backwards, roles, last = messages[::-1], list(map(_role, messages)), _last_text(request)
 
     def likeness(other: Request) -> float:
         theirs = other.messages
         equal = max(_equal(messages, theirs), _equal(backwards, reversed(theirs)))
         return equal - 0.4 * abs(len(messages) - len(theirs))
 
-    def text_likeness(other: Request) -> float:
-        text = _similar(_last_text(request), _last_text(other))
-        return text + 2 * likeness(other) + (0.5 if _parameters(other) == parameters else 0)
+    def shape(other: Request) -> tuple[float, bool, float]:
+        return likeness(other), list(map(_role, other.messages)) == roles, _as_long(last, _last_text(other))
 
-    return max(heapq.nlargest(CANDIDATES, same, key=likeness), key=text_likeness)
+    def text_likeness(other: Request) -> float:
+        theirs = _last_text(other)
+        # Short texts may share no letter, and any of them some with a long one: "dog" is more like "cat".
+        text = (_similar(last, theirs) + _as_long(last, theirs)) / 2
+        alike = likeness(other) + (0.25 if list(map(_role, other.messages)) == roles else 0)
+        return text + 2 * alike + (0.5 if _parameters(other) == parameters else 0)
+
+    return max(heapq.nlargest(CANDIDATES, same, key=shape), key=text_likeness)
+
+
+def _as_long(one: str, other: str) -> float:
+    """1 for texts of the same length, less the more they differ in it."""
+    return (1 + min(len(one), len(other))) / (1 + max(len(one), len(other)))
 
 
 def _equal(messages: Iterable[Message], others: Iterable[Message]) -> int:
@@ -114,13 +130,15 @@ def _similar(one: str, other: str) -> float:
 # -- messages ------------------------------------------------------------------------------------------
 
 
-def _message_lines(request: Request, near: Request) -> Iterator[str]:
+def _message_lines(request: Request, near: Request, recording: Recording) -> Iterator[str]:
     position = 0
+    said: Message | None = None  # what stands before, in the recorded request
     for mine, recorded in align(request.messages, near.messages):
+        before, said = said, recorded or said
         if mine is None:
             assert recorded is not None
             yield f"  missing    {_role(recorded)}: {_quote(recorded)} is in the recorded request only"
-            if _role(recorded) == "assistant":
+            if _role(recorded) == "assistant" and _was_reply(recorded, before, recording):
                 yield "             perhaps the reply was not appended to the history"
             continue
         label = f"message {position}"
@@ -132,6 +150,14 @@ def _message_lines(request: Request, near: Request) -> Iterator[str]:
         else:
             yield f"  {label}  {_role(mine)}: differs"
             yield from (f"             {line}" for line in _difference(mine, recorded))
+
+
+def _was_reply(message: Message, before: Message | None, recording: Recording) -> bool:
+    """Whether the model said it, to the message before, so that the code is to append it; else somebody wrote it."""
+    return any(
+        each.request.messages[-1:] == [before] and Call(0, each.request, each.response).reply == content_text(message)
+        for each in recording.interactions
+    )
 
 
 def align(sent: list[Message], recorded: list[Message]) -> list[Pair]:

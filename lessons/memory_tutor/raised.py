@@ -10,7 +10,7 @@ from memory_tutor.codec import printable, shorten
 
 #: Characters of an exception's message, of a line of code, of the name of a class, and how many such names; lines of
 #: a cell, of which no notebook that is read has more.
-MESSAGE, LINE, NAME, NAMES, LINES = 2_000, 200, 100, 20, 10_000_000
+MESSAGE, LINE, NAME, NAMES, LINES = 2_000, 80, 100, 20, 10_000_000
 
 
 @dataclass(frozen=True)

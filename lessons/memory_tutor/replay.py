@@ -61,6 +61,8 @@ class Tape(Cassette):  # type: ignore[misc]
         keep_in: mode record: the file to write after every reply.
         blocked: why every request outside `scripted` is refused: the recording did not load.
         answer: gives the answers in place of the recording, where that is elsewhere.
+
+    `before` names the other lesson that was open in this process, if any: its notebook may still ask.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Tape(Cassette):  # type: ignore[misc]
         self.keep_in = keep_in
         self.blocked = blocked
         self.answer = answer
+        self.before = ""
         self.transcript = Transcript()
         self._spent: dict[str, float] = {"prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
 
@@ -119,7 +122,7 @@ class Tape(Cassette):  # type: ignore[misc]
             return True
         if self.mode == "replay":
             call.error = "not recorded"
-            raise NotRecorded(miss.explain(request, self.recording, self.name))
+            raise NotRecorded(miss.explain(request, self.recording, self.name, self.before))
         return False
 
     def play_response(self, sent: Any) -> dict[str, Any]:
@@ -182,6 +185,8 @@ _tape: Tape | None = None
 _patches = ExitStack()
 _scripts: list[Answer] = []
 _unplugged = 0
+#: The lessons that have been opened, in the order in which they last were.
+_opened: list[str] = []
 
 
 def open(lesson: str | None, mode: Mode, *, record_to: Path | None = None) -> Tape:
@@ -206,7 +211,11 @@ def open(lesson: str | None, mode: Mode, *, record_to: Path | None = None) -> Ta
     except TutorError as error:
         open_blocked(error.message)
         raise
-    return _enter(Tape(name, mode, recording, keep_in))
+    tape = Tape(name, mode, recording, keep_in)
+    if lesson:  # without one, all recordings are open
+        _opened[:] = [*(each for each in _opened if each != lesson), lesson]
+        tape.before = "".join(_opened[-2:-1])
+    return _enter(tape)
 
 
 def open_empty() -> Tape:

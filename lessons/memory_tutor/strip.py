@@ -23,6 +23,8 @@ LOOKS = {
 }
 #: What messages that are not sent any more are called.
 LEFT_OUT = "left out"
+#: What a picture of no requests says.
+EMPTY = "No requests have been made yet."
 #: How many rows the text alternative of the picture tells; the table has them all.
 TOLD = 6
 
@@ -58,10 +60,10 @@ class Strip:
         self.rows = list(rows)
 
     def __repr__(self) -> str:
-        return self._table().plain()
+        return self._table().plain() if self.rows else EMPTY
 
     def _repr_html_(self) -> str:
-        return f"{on_page(self._picture())}{self._table().html()}" if self.rows else self._table().html()
+        return f"{on_page(self._picture())}{self._table().html()}" if self.rows else f"<p>{EMPTY}</p>"
 
     def _table(self) -> Table:
         roles = self._roles()
@@ -72,7 +74,7 @@ class Strip:
             tokens = ["?" if number is None else f"{number:,}" for number in (row.prompt, row.completion)]
             counts = (len(row.messages), *characters, len(row.left_out))
             rows.append([str(row.number), *(f"{number:,}" for number in counts), *tokens, f"{row.total:,}"])
-        foot = "characters by role; messages of the conversation that were left out; tokens"
+        foot = f"{', '.join(roles)}: characters; {LEFT_OUT}: messages; prompt, completion, so far: tokens"
         return Table("What each request held", head, rows, foot, range(len(head)))
 
     def _roles(self) -> list[str]:

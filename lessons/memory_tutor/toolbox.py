@@ -6,11 +6,13 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from memory_tutor import extras, replay
+from memory_tutor import course, extras, replay
+from memory_tutor.errors import TutorError
 from memory_tutor.exercises import NotGradable
 from memory_tutor.pictures import Chart, Lines, Row
+from memory_tutor.tables import count
 from memory_tutor.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 #: The model that the code of the lessons asks for; a recording answers whatever is asked for.
 MODEL = "gpt-6-luna"
+
+
+class NoSuchTool(TutorError, AttributeError):
+    """The tutor has no attribute of this name; the message names the nearest."""
 
 
 class Toolbox:
@@ -34,6 +40,19 @@ class Toolbox:
         self.model = model
         self._tape = tape
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
+
+    def __repr__(self) -> str:
+        made = count(len(self.transcript), "request")
+        return f"<tutor of {self.lesson or 'all lessons'}: mode {self._tape.mode}, {made} so far>"
+
+    if not TYPE_CHECKING:  # a type checker would take any name for one that there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # Python, IPython and copy ask for names with an underscore to see what an object can do.
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            tools = [tool for tool in dir(self) if not tool.startswith("_")]
+            raise NoSuchTool(f"The tutor has no {course.shown(name)}. {course.suggest(name, tools)}")
 
     @property
     def transcript(self) -> Transcript:

@@ -47,19 +47,19 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     except BaseException as error:  # an interrupt too: what was open before is closed by now
         replay.open_blocked(error.message if isinstance(error, TutorError) else UNFINISHED)
         raise
-    print("\n".join([_where_from(tape), *lines]))
+    print("\n".join([*wrapped(_where_from(tape)), *lines]))
     return Tutor(name, model, tape)
 
 
 def _where_from(tape: replay.Tape) -> str:
-    """One line: where the answers come from, and which model really gives them."""
+    """Where the answers come from, and which model really gives them: a sentence a line, so that none is cut."""
     source = tape.recording.metadata
-    recorded = f"recordings of {source.get('model')}, made on {source.get('recorded')}"
+    recorded = f"recordings of {source.get('model')}, made on {source.get('recorded')}."
     if tape.mode == "replay":
-        return f"Answers are {recorded}. Nothing is sent; no key is used."
+        return f"Answers are {recorded}\nNothing is sent; no key is used."
     where = live.base_url()
     if tape.mode == "explore":
-        return f"Answers are {recorded}; what is not recorded is sent to {where}."
+        return f"Answers are {recorded}\nWhat is not recorded is sent to {where}."
     kept = ", and recorded" if tape.mode == "record" else ""
     return f"Every request is sent to {where}{kept}."
 
@@ -117,13 +117,14 @@ class Tutor(Toolbox):
 
     # -- exercises -------------------------------------------------------------------------------------
 
-    def check(self, name: str) -> None:
+    def check(self, name: str = "") -> None:
         """Check your answer to an exercise: prints one line for a pass, else raises one that says why.
 
         Args:
             name: of the exercise, which is that of the function to write.
 
         Raises:
+            CourseError: there is no such exercise, or none was named; the message says what there is.
             CheckFailed: not attempted, wrong, stopped by an error, or not gradable here.
         """
         from memory_tutor.learner import KernelLearner
@@ -154,7 +155,7 @@ class Tutor(Toolbox):
         """How many more checks have to fail before a solution is shown."""
         return max(0, TRIES - self._progress.failures(name))
 
-    def hint(self, name: str) -> None:
+    def hint(self, name: str = "") -> None:
         """Print the next hint of an exercise: from a question, to the place, to the shape of the answer."""
         exercise = self._exercise(name)
         seen = min(self._progress.record_hint(name), len(exercise.hints))
@@ -163,7 +164,7 @@ class Tutor(Toolbox):
         ]
         print("\n".join(wrapped("\n".join(lines))))
 
-    def solution(self, name: str, give_up: bool = False) -> None:
+    def solution(self, name: str = "", give_up: bool = False) -> None:
         """Print a solution of an exercise, after a pass, after three failed checks, or when you give up.
 
         Args:
@@ -226,12 +227,13 @@ class Tutor(Toolbox):
         print("\n".join(wrapped("\n".join(lines))))
 
     def _exercise(self, name: str) -> Exercise:
-        return checks.find_exercise(name)
+        return checks.find_exercise(name, self.lesson)
 
     def _prediction(self, name: str) -> Any:
         known = {key: value for each in checks.lessons() for key, value in each.predictions.items()}
         if not isinstance(name, str) or name not in known:
-            raise course.unknown("prediction", name, known)
+            here = checks.lesson(self.lesson).predictions if self.lesson else ()
+            raise course.unknown("prediction", name, known, here)
         return known[name]
 
 

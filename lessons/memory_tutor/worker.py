@@ -26,10 +26,10 @@ import builtins
 import io
 import linecache
 import locale
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from functools import partial
+from itertools import islice
 from types import CoroutineType, TracebackType
 from typing import Any, TypeVar
 
@@ -45,6 +45,8 @@ Ask = Callable[[Message], Message]
 
 #: Characters that are kept of what one call prints.
 PRINTED = 20_000
+#: Characters that are quoted of a long line behind what failed in it.
+AFTER = 10
 #: Seconds for what a report needs of the learner's own methods: a repr, the text of an exception. On a busy machine a
 #: collection of garbage, which may fall into it, takes its time, too.
 ASIDE = 5.0
@@ -187,10 +189,11 @@ class Worker:
     def _own_line(self, trace: TracebackType | None) -> tuple[int | None, str]:
         """Number and text of the last line, on the way to an exception, that stands in a learner's cell."""
         own: tuple[int | None, str] = (None, "")
-        for frame, number in traceback.walk_tb(trace):
-            if any(frame.f_globals is space for space in self._spaces):
-                line = linecache.getline(frame.f_code.co_filename, number).strip()
-                own = (number, codec.shorten(line, LINE))
+        while trace is not None:
+            if any(trace.tb_frame.f_globals is space for space in self._spaces):
+                line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+                own = (trace.tb_lineno, _quoted(line, trace))
+            trace = trace.tb_next
         return own
 
     # -- what the check lends --------------------------------------------------------------------------
@@ -252,6 +255,28 @@ def _traceback(error: BaseException) -> TracebackType | None:
     """The real traceback: a class of the learner's may say what it likes."""
     found: TracebackType | None = BaseException.__dict__["__traceback__"].__get__(error)
     return found
+
+
+def _quoted(line: str, trace: TracebackType) -> str:
+    """A line of code, which is cut, where it is long, so that what failed in it stays.
+
+    Args:
+        line: as it stands in the cell.
+        trace: of the frame that was in it.
+    """
+    text = line.strip()
+    if len(text) <= LINE:
+        return text
+    positions = islice(trace.tb_frame.f_code.co_positions(), trace.tb_lasti // 2, None)
+    first, last, start, end = next(positions, (None, None, None, None))
+    if first != last:  # what failed goes on in the next line
+        end = start
+    counted = line.encode("utf-8", "surrogatepass")  # Python counts bytes, from the beginning of the line
+    begin, stop = (len(counted[: at or 0].decode("utf-8", "replace").lstrip()) for at in (start, end))
+    if stop < LINE or begin < LINE // 4:
+        return codec.shorten(text, LINE)
+    begin = min(begin, min(len(text), stop + AFTER) - LINE + 2)
+    return codec.shorten("…" + text[begin:], LINE)
 
 
 def _exception(space: dict[str, Any], names: Sequence[str], args: codec.Wire) -> Exception:

@@ -338,6 +338,19 @@ WRONG = {
             "sent None as `messages`",
         ),
         (
+            "a list of the notebook",
+            f"""
+            conversation = [
+                {{"role": "user", "content": "My name is Ada. Reply in one short sentence."}},
+                {{"role": "assistant", "content": "Hello, Ada!"}},
+            ]
+            def make_it_remember(past, question):
+                messages = conversation + [{{"role": "user", "content": question}}]
+                return {CREATE}(model=model, messages=messages).choices[0].message.content or ""
+            """,
+            "and whether your code uses `past`",
+        ),
+        (
             "the past pasted into one string",
             f"""
             def make_it_remember(past, question):

@@ -26,8 +26,12 @@ def lessons() -> list[Lesson]:
     return [lesson(name) for name in course.lesson_names()]
 
 
-def find_exercise(name: str) -> Exercise:
+def find_exercise(name: str, here: str | None = None) -> Exercise:
     """The exercise of this name, of whichever lesson.
+
+    Args:
+        name: of the exercise.
+        here: full name of the lesson that is being worked at, whose exercises are suggested first.
 
     Raises:
         CourseError: there is none; the message names the nearest.
@@ -39,7 +43,7 @@ def find_exercise(name: str) -> Exercise:
             raise course.CourseError(
                 f"{name} is checked from {len(sides)} sides: {', '.join(sides)}. Name one of them."
             )
-        raise course.unknown("exercise", name, known)
+        raise course.unknown("exercise", name, known, lesson(here).exercises if here else ())
     return known[name]
 
 

@@ -53,7 +53,7 @@ lesson.predict(
     "token_count",
     choices={
         "a": "4, one for each word",
-        "b": "About 6: the text cut in pieces, with the question mark",
+        "b": "About 6: the text cut into pieces, with the question mark",
         "c": "Many more: the text is not all that the model is given",
     },
     right="c",
@@ -230,6 +230,13 @@ def _past_then_question(sent: Sent, past: list[dict[str, Any]], question: str) -
             Look at what stands at the end of the list that you send."""
         )
     lost = [(who, said) for who, said in wanted if said not in texts]
+    foreign = [said for said in texts if said not in (text for _, text in wanted)]
+    if lost and foreign:
+        raise Misconception(
+            f"""{call} sent {shorten(repr(foreign[0]), 60)}, which is no message of `past`; {lost[0][1]!r} is lost.
+            A function knows what it is given: any other list of the notebook is another conversation.
+            Look at which list your messages come from, and whether your code uses `past`."""
+        )
     if past and len(lost) == len(past):
         raise Misconception(
             f"""{call} sent the question alone, without `past`.
