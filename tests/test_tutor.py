@@ -75,6 +75,30 @@ def test_every_outcome_of_a_check_is_a_short_message_without_a_stack_trace(mine:
     assert progress.last_lesson() == LESSON
 
 
+def test_a_check_of_an_older_definition_says_so(mine: Path) -> None:
+    check = 'tutor.check("ask")'
+    broken = RIGHT.replace("return response", "return return")
+    fails_before, fails_after = f"1 / 0\n{RIGHT}", f"{RIGHT}\n1 / 0"
+    outputs = run(mine, SET_UP, broken, check, OBJECT, broken, check, fails_after, check, fails_before, check)
+    never, object_, ran, older = (shown(outputs[number]).splitlines() for number in (2, 5, 7, 9))
+    unfinished = "newest cell that begins `def ask` did not run to its end."
+    assert never == ["NOT ATTEMPTED ask: `ask` is not defined yet.", f"The {unfinished}"]
+    told = f"Checked was the `ask` that ran last; the {unfinished}"
+    assert told in " ".join(object_) and ran == ["PASSED ask: 3 of 3 points"]
+    assert " ".join(older) == f"PASSED ask: 3 of 3 points {told}"
+
+
+def test_a_check_says_which_cell_is_to_be_run(mine: Path) -> None:
+    set_up = SET_UP.replace(LESSON, "02_manual_history")
+    safely = "def say_safely(history, text):\n    return say(history, text)"
+    check = 'tutor.check("say_safely")'
+    outputs = run(mine, set_up, check, safely, check, safely.replace("say_safely", "saysafely"), check)
+    missing, error, misspelt = (shown(outputs[number]).splitlines() for number in (1, 3, 5))
+    assert missing[1:] == ["Run the cell that defines it first."]
+    assert "Run the cell that defines `say` first." in error
+    assert "The name to define is `say_safely`; a cell that ran later defines `saysafely`." in misspelt
+
+
 def test_set_up_twice_any_order_and_a_failed_start_between(mine: Path) -> None:
     ask = f"print({ADA}.choices[0].message.content)"
     outputs = run(mine, SET_UP, SET_UP, ask, 'memory_tutor.start("nonsense")', ask, SET_UP, ask)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tutor import checks, course, extras, live, replay
+from memory_tutor import checks, course, extras, kernel_state, live, replay
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
@@ -129,13 +129,15 @@ class Tutor(Toolbox):
         """
         from memory_tutor.learner import KernelLearner
 
-        exercise = self._exercise(name)
-        with KernelLearner(notebook_globals()) as learner:
+        exercise, namespace = self._exercise(name), notebook_globals()
+        with KernelLearner(namespace) as learner:
             result = run_check(exercise, learner)
         self._progress.record_check(result)
+        names = checks.lesson(exercise.lesson).answers
+        notes = kernel_state.notes(exercise.answer, result.message, namespace, names)
         if not result.passed:
-            raise CheckStopped(result, self._offer(exercise, result))
-        _show(Passed(result, exercise.another_way))
+            raise CheckStopped(result, "\n".join(filter(None, [*notes, self._offer(exercise, result)])))
+        _show(Passed(result, exercise.another_way, notes))
 
     def _offer(self, exercise: Exercise, result: Result) -> str:
         """What to do next after a check that did not pass."""
@@ -247,19 +249,20 @@ class CheckStopped(CheckFailed):
 
 
 class Passed:
-    """The line of a passed check; a notebook folds another right way below it."""
+    """The line of a passed check, and what there is to note; a notebook folds another right way below it."""
 
-    def __init__(self, result: Result, another_way: str) -> None:
-        self.line = result.message
+    def __init__(self, result: Result, another_way: str, notes: Sequence[str] = ()) -> None:
+        self.lines = [result.message, *notes]
         self.another_way = another_way
 
     def __repr__(self) -> str:
-        return self.line
+        return "\n".join(wrapped("\n".join(self.lines)))
 
     def _repr_markdown_(self) -> str:
+        shown = "\n\n".join(self.lines)
         if not self.another_way:
-            return self.line
-        return f"{self.line}\n\n<details><summary>Another right way</summary>\n\n{self.another_way}\n\n</details>"
+            return shown
+        return f"{shown}\n\n<details><summary>Another right way</summary>\n\n{self.another_way}\n\n</details>"
 
 
 def _show(thing: Passed) -> None:
