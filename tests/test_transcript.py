@@ -146,6 +146,81 @@ def test_another_conversation_drops_nothing() -> None:
     assert transcript.begin(chat(SYSTEM, said(2)[0])).dropped == []
 
 
+def sent(*conversations: list[dict[str, str]], window: int) -> Transcript:
+    """Requests of conversations, one after another, each with the system message and the last messages."""
+    transcript = Transcript()
+    for stored in conversations:
+        for end in range(1, len(stored) + 1, 2):
+            transcript.begin(chat(SYSTEM, *stored[:end][-window:])).response = reply("OK.")
+    return transcript
+
+
+def left_out(transcript: Transcript) -> list[int]:
+    """How many messages each row of the picture has left out."""
+    return [len(row.left_out) for row in transcript.strip().rows]
+
+
+FIVE = [message for number in range(5) for message in said(number)]
+SIX = [*FIVE[:6], {"role": "user", "content": "And of Spain?"}, {"role": "assistant", "content": "Madrid."}, *FIVE[6:]]
+
+
+@pytest.mark.parametrize(
+    ("first", "window", "known"),
+    [(FIVE, 9, [0] * 5), (FIVE, 5, [0, 0, 0, 2, 4]), (FIVE[:6], 5, [0, 0, 0]), (FIVE[:8], 5, [0, 0, 0, 2])],
+    ids=["whole", "slid", "just whole", "just slid"],
+)
+def test_a_cell_that_is_run_again_with_another_text_begins_a_conversation(
+    first: list[dict[str, str]], window: int, known: list[int]
+) -> None:
+    """Nothing of its own has been left out yet, whatever the last request of the run before held."""
+    transcript = Transcript([*sent(first, window=window)])
+    for end in range(1, len(SIX) + 1, 2):
+        transcript.begin(chat(SYSTEM, *SIX[:end][-9:]))
+    assert left_out(transcript) == [*known, 0, 0, 0, 0, 0, 2]
+    assert [len(call.dropped) for call in transcript][len(known) :] == [0, 0, 0, 0, 0, 2]
+
+
+def test_a_question_of_the_conversation_before_that_comes_later_here_is_not_dropped() -> None:
+    """The pitfall of a failed call, and its fix: what dangles is sent, and then it is not."""
+    norway, italy = ({"role": "user", "content": f"Name one city in {country}."} for country in ("Norway", "Italy"))
+    transcript = Transcript()
+    transcript.begin(chat(SYSTEM, norway)).error = "no connection"
+    assert transcript.begin(chat(SYSTEM, norway, italy)).goes_on, "the question that dangles is of this conversation"
+    transcript.begin(chat(SYSTEM, norway)).error = "no connection"
+    assert transcript[-1].dropped == [] and left_out(transcript) == [0, 0, 0]
+
+
+def test_a_whole_history_after_a_window_of_it_has_left_nothing_out() -> None:
+    transcript = sent(FIVE[:8], window=3)
+    assert left_out(transcript)[-1] == 4
+    transcript.begin(chat(SYSTEM, *FIVE[:5]))
+    assert transcript[-1].dropped == [] and left_out(transcript)[-1] == 0
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_a_request_that_is_sent_again_goes_on(again: int) -> None:
+    """The SDK tries again, and so does a learner: what the window has left out stays left out."""
+    transcript = sent(FIVE, window=5)
+    for _ in range(again):
+        transcript.begin(chat(SYSTEM, *FIVE[:9][-5:]))
+    assert left_out(transcript)[-1 - again :] == [4] * (again + 1)
+
+
+def test_a_window_that_holds_on_to_the_first_message_still_drops_others() -> None:
+    transcript = Transcript()
+    for end in (5, 7):
+        transcript.begin(chat(SYSTEM, FIVE[0], *FIVE[end - 3 : end]))
+    assert transcript[-1].dropped == FIVE[2:4] and left_out(transcript)[-1] == 2
+
+
+def test_of_thousands_of_requests_the_last_knows_where_its_conversation_began() -> None:
+    transcript = Transcript()
+    for number in range(5000):
+        transcript.begin(chat({"role": "user", "content": f"{number}"}, {"role": "user", "content": f"{number + 1}"}))
+    assert transcript[-1].goes_on
+    assert not transcript.begin(chat({"role": "user", "content": "0"}, {"role": "user", "content": "5000"})).goes_on
+
+
 def test_a_system_message_that_went_missing_is_dropped() -> None:
     transcript = Transcript()
     transcript.begin(chat(SYSTEM, *said(1)))

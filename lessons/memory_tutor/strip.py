@@ -10,6 +10,8 @@ from html import escape
 from memory_tutor.pictures import fitting, on_page
 from memory_tutor.tables import Table, count
 
+#: What is said where there are no requests to show.
+EMPTY = "No requests have been made yet."
 #: The field of the blocks, the room beside it for words, and a row, in pixels.
 FIELD, LEFT, RIGHT, HEIGHT, STEP = 480, 84, 110, 14, 20
 #: The narrowest block, and what stands between two.

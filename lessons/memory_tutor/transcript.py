@@ -15,12 +15,10 @@ from typing import Any, overload
 
 from memory_tutor.cassette import Request, Response, endpoint
 from memory_tutor.errors import TutorError
-from memory_tutor.strip import Row, Strip
+from memory_tutor.strip import EMPTY, Row, Strip
 from memory_tutor.tables import Table, count
 from memory_tutor.texts import content_text, error_text, preview, reply_text, role_of
 
-#: What a table of no requests says.
-EMPTY = "No requests have been made yet."
 #: The columns of a request's table, and those that hold numbers.
 HEAD, NUMBERS = ("", "role", "characters", "", "text"), (0, 2)
 #: So many messages of a request are shown, the first of them and the newest; and so many requests, the newest.
@@ -73,19 +71,47 @@ class Call:
     def dropped(self) -> list[Any]:
         """What the request before held and this one does not; nothing where this is another conversation.
 
-        Two requests are of one conversation if they share a message that is no instruction. An old pad is
-        replaced by the new one, not dropped.
+        An old pad is replaced by the new one, not dropped.
         """
         if self.before is None or not self.goes_on:
             return []
         gone = zip(self.before.messages, _unmatched(self.before._keys, self._keys), strict=True)
         return [message for message, is_gone in gone if is_gone and not _is_pad(message)]
 
-    @property
+    @cached_property
     def goes_on(self) -> bool:
-        """Whether this request is of the same conversation as the one before."""
-        pairs = zip(self.messages, self.new, strict=True)
-        return any(not new and role_of(message) not in INSTRUCTIONS for message, new in pairs)
+        """Whether this request is of the same conversation as the one before: they share more than instructions.
+
+        A cell that is run again asks from the beginning, and that is another conversation: its request holds the
+        beginning of the one before and nothing else, or opens on what that one had dropped.
+        """
+        if self.before is None:
+            return False
+        mine, theirs = self._dialogue, self.before._dialogue
+        if set(mine).isdisjoint(theirs):
+            return False
+        is_beginning = len(mine) < len(theirs) and theirs[: len(mine)] == mine
+        returns = mine[0] == self.before._opening and mine[0] not in theirs
+        return not (is_beginning or returns)
+
+    @cached_property
+    def _opening(self) -> str | None:
+        """The first message of the conversation that this request is of, as a key; None where there is none."""
+        waiting, call = list[Call](), self.before
+        while call is not None and "_opening" not in vars(call):
+            waiting.append(call)
+            call = call.before
+        for call in reversed(waiting):  # each needs the one before: from the oldest on, nothing is ever deep
+            _ = call._opening
+        if self.before is not None and self.goes_on:
+            return self.before._opening
+        return next(iter(self._dialogue), None)
+
+    @cached_property
+    def _dialogue(self) -> list[str]:
+        """The messages as keys, instructions left out."""
+        pairs = zip(self.messages, self._keys, strict=True)
+        return [key for message, key in pairs if role_of(message) not in INSTRUCTIONS]
 
     @cached_property
     def _keys(self) -> list[str]:
