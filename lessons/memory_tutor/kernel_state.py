@@ -53,8 +53,8 @@ def _notes(answer: str, message: str, namespace: Mapping[str, Any], names: Colle
     if origin is None:
         return
     if newest is not None and 0 <= origin < newest:
-        begins = _begins(cells[newest], answer)
-        yield f"Checked was the `{answer}` that ran last; the newest cell that begins `{begins}` did not run to its end."
+        begins = f"the newest cell that begins `{_begins(cells[newest], answer)}`"
+        yield f"Checked was the `{answer}` that ran last; {begins} did not run to its end."
         return
     others = {name for cell in cells[origin + 1 :] for name in _defined(cell)} - {*names, answer}
     for name in difflib.get_close_matches(answer, others, n=1, cutoff=_ALIKE):
@@ -91,5 +91,5 @@ def _origin(thing: object, name: str, cells: Sequence[str]) -> int | None:
     codes = [part.__code__ for part in parts if type(part) is FunctionType]
     # A function that a decorator has put in its place is of the decorator's cell, and says nothing.
     files = {code.co_filename for code in codes if code.co_qualname.partition(".")[0] == name}
-    sources = {"".join(linecache.cache[file][2]).strip() for file in files if len(linecache.cache.get(file, ())) == 4}
+    sources = {"".join(linecache.getlines(file)).strip() for file in files}
     return next((place for place in reversed(range(len(cells))) if cells[place].strip() in sources), None)

@@ -115,6 +115,15 @@ RIGHT = {
 WRONG = {
     "ask": [
         (
+            "misspells a key",
+            f"""
+            def ask(text):
+                messages = [{{"Role": "user", "content": text}}]
+                return {CREATE}(model=model, messages=messages).choices[0].message.content or ""
+            """,
+            "has the key `Role`; it has no `role`",
+        ),
+        (
             "a bare text as the messages",
             f"""
             def ask(text):
@@ -328,6 +337,15 @@ WRONG = {
         ),
     ],
     "make_it_remember": [
+        (
+            "misspells a key of the question",
+            f"""
+            def make_it_remember(past, question):
+                messages = [*past, {{"role": "user", "contents": question}}]
+                return {CREATE}(model=model, messages=messages).choices[0].message.content or ""
+            """,
+            "item 2 of the list, that has the key `contents`; it has no `content`",
+        ),
         (
             "what append returns",
             f"""

@@ -719,7 +719,7 @@ def get_session(tenant, user, session):
                 'store.add(*WRITTEN, "secret")\n'
                 'for ids in NEIGHBOURS:\n    kept = "secret" not in store.read(*ids), "it leaks"\n    assert kept'
             ),
-            "its assertion never fails",
+            "no AssertionError comes out of it",
         ),
         (
             "its own AssertionError is caught",
@@ -735,6 +735,22 @@ def get_session(tenant, user, session):
                 'store.add(*WRITTEN, "secret")\nprint(["leak" for ids in NEIGHBOURS if "secret" in store.read(*ids)])'
             ),
             "printed something",
+        ),
+        (
+            "it prints where it has found something, and has no assert",
+            _test(
+                'store.add(*WRITTEN, "secret")\nfor ids in NEIGHBOURS[:3]:\n'
+                '    if "secret" in store.read(*ids): print("leak")'
+            ),
+            "read 3 times, printed something",
+        ),
+        (
+            "it notes what it has found, and has no assert",
+            _test(
+                'store.add(*WRITTEN, "secret")\nleaks = []\nfor ids in NEIGHBOURS[1:]:\n'
+                '    if "secret" in store.read(*ids): leaks.append(ids)'
+            ),
+            "Look for its `assert`",
         ),
         (
             "a comparison without assert",

@@ -971,6 +971,28 @@ WRONG = {
             "changed its list to",
         ),
         (
+            "the same list where there is no turn",
+            answer(
+                BUDGET,
+                "if not starts and messages == system + others: return messages",
+                "for cut in [0, *starts]:",
+                "    if count(system + others[cut:]) <= max_tokens: break",
+                KEEP,
+            ),
+            "(S1 A0), as nothing had to be cut",
+        ),
+        (
+            "the list as it is where there is no turn",
+            answer(
+                BUDGET,
+                "if not starts: return list(messages)",
+                "for cut in [0, *starts]:",
+                "    if count(system + others[cut:]) <= max_tokens: break",
+                KEEP,
+            ),
+            "`trim_to_budget([A0, S1], 50, count)` returned [A0, S1]",
+        ),
+        (
             "the same list where it fits",
             answer(
                 BUDGET,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,24 @@ def _is_list_of_messages(sent: Sent, call: str) -> None:
                 A message is a dict: without a role, nobody knows who is speaking.
                 Look at what you put into the list."""
             )
+        if isinstance(message, dict):
+            _has_known_keys(message, index, call)
+
+
+def _has_known_keys(message: dict[Any, Any], index: int, call: str) -> None:
+    """A misspelt key is one that nobody reads."""
+    for key in ("role", "content"):
+        near = [] if key in message else difflib.get_close_matches(key, filter(_is_text, message), n=1, cutoff=0.7)
+        if near:
+            raise Misconception(
+                f"""{call} sent a message, item {index} of the list, that has the key `{near[0]}`; it has no `{key}`.
+                A model, and the API, look for `{key}` alone; many providers refuse a key that they do not know.
+                Look at how the keys are spelt where you make this message."""
+            )
+
+
+def _is_text(key: object) -> bool:
+    return isinstance(key, str) and key.isprintable() and len(key) < 20
 
 
 def unwrap_nested(messages: Sequence[Any], call: str) -> None:

@@ -324,15 +324,16 @@ def _refuses_negative(learner: Learner, name: str, given: Messages) -> None:
 
 
 def _makes_a_new_list(learner: Learner, name: str, limit: int, *more: Any) -> None:
-    """Where nothing has to be cut, the result is another list than the one given."""
-    first = learner.call(name, _talk("S1 Q1 A1"), limit, *more, keep=True).handle
-    second = learner.call(name, first, limit, *more, keep=True).handle
-    if second.same(first):
-        raise Misconception(
-            f"""`{name}` returned the very list that it was given, as nothing had to be cut.
-            Whoever appends to what is sent then appends to what is stored.
-            Look at what you return where all of it fits: the rule asks for a new list, always."""
-        )
+    """Where nothing has to be cut, the result is another list than the one given, also where there is no turn."""
+    for names, where in (("S1 Q1 A1", "where all of it fits"), ("S1 A0", "where no message is a user's")):
+        first = learner.call(name, _talk(names), limit, *more, keep=True).handle
+        second = learner.call(name, first, limit, *more, keep=True).handle
+        if second.same(first):
+            raise Misconception(
+                f"""`{name}` returned the very list that it was given ({names}), as nothing had to be cut.
+                Whoever appends to what is sent then appends to what is stored.
+                Look at what you return {where}: the rule asks for a new list, always."""
+            )
 
 
 def _repeated(selection: Selection, accepted: Sequence[Messages]) -> None:
@@ -716,6 +717,7 @@ def _budget_cases() -> Iterator[tuple[str, int, Counter]]:
     yield "S1", 5, Counter()
     yield "S1 A0", 50, Counter()
     yield "S1 A0 A1", 20, Counter()
+    yield "A0 S1", 50, Counter()
 
 
 @lesson.exercise(
