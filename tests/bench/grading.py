@@ -132,7 +132,7 @@ def without(kinds: dict[str, list[Member]], *left_out: str) -> list[Member]:
 
 
 def both_take(kinds: dict[str, list[Member]], number: int) -> list[Member]:
-    """So many honest ones that nbgrader can mark: one of each other kind, and as many wrong answers as there is room."""
+    """So many honest ones that nbgrader can mark: one of each kind, and wrong answers for the rest."""
     changed = [member for member in kinds["changed"] if member.student.removeprefix("changed-") in nbgrading.TAKES]
     others = [*kinds["right"][:1], *kinds["untouched"], *changed][:number]
     return [*others, *spread(kinds["wrong"], number - len(others))]
