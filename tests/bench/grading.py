@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -131,10 +131,11 @@ def without(kinds: dict[str, list[Member]], *left_out: str) -> list[Member]:
     return [member for kind, members in kinds.items() if kind not in left_out for member in members]
 
 
-def both_take(kinds: dict[str, list[Member]]) -> list[Member]:
-    """The honest ones that nbgrader can mark."""
+def both_take(kinds: dict[str, list[Member]], number: int) -> list[Member]:
+    """So many honest ones that nbgrader can mark: one of each kind, and wrong answers for the rest."""
     changed = [member for member in kinds["changed"] if member.student.removeprefix("changed-") in nbgrading.TAKES]
-    return [*without(kinds, "changed", "damaged", "hostile"), *changed]
+    others = [*kinds["right"][:1], *kinds["untouched"], *changed][:number]
+    return [*others, *spread(kinds["wrong"], number - len(others))]
 
 
 def as_it_must(member: Member, mark: Mark) -> bool:
@@ -152,8 +153,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
 
-def compared(folder: Path, sample: Sequence[Member]) -> Iterator[str]:
-    """Both graders on the same notebooks."""
+def compared(folder: Path, sample: Sequence[Member]) -> Run:
+    """Both graders on the same notebooks; returns nbgrader's run."""
     lesson = sample[0].lesson
     nbgrading.release(folder, lesson)
     place = nbgrading.hand_in(folder, sample)
@@ -161,42 +162,42 @@ def compared(folder: Path, sample: Sequence[Member]) -> Iterator[str]:
     runs = {"`nbgrader autograde`": first}
     for jobs in (1, 2):
         runs[f"`memory-tutor grade --jobs {jobs}`"] = ours(place, folder / f"graded-{jobs}", len(sample), jobs)
-    yield table(
-        ["the same notebooks", "submissions", "seconds", "a minute", "ratio", "peak memory, MB"],
-        [
-            (name, run.submissions, f"{run.seconds:.1f}", f"{run.a_minute:.1f}", _ratio(run, first), run.memory // MB)
-            for name, run in runs.items()
-        ],
-    )
+    head = ["the same notebooks", "submissions", "seconds", "a minute", "ratio", "peak memory, MB"]
+    show(table(head, [(name, run.submissions, *_figures(run, first)) for name, run in runs.items()]))
     points = nbgrading.points(folder)
-    agree = [mark.student for mark in Records(folder / "graded-2").all() if points[mark.student] == mark.points]
-    yield f"The marks agree for {len(agree)} of {len(sample)}."
-    for student in sorted({member.student for member in sample} - set(agree)):
-        yield f"They do not for {student}."
-    yield ""
+    agree = [mark.student for mark in Records(folder / "graded-2").all() if points.get(mark.student) == mark.points]
+    others = sorted({member.student for member in sample} - set(agree))
+    show(f"The marks agree for {len(agree)} of {len(sample)}{'; not for ' if others else ''}{', '.join(others)}.\n")
+    return first
 
 
-def _ratio(run: Run, first: Run) -> str:
-    return f"{run.a_minute / first.a_minute:.1f}"
+def _figures(run: Run, first: Run) -> tuple[str, ...]:
+    """Seconds, submissions a minute, their ratio to the first run's, memory."""
+    ratio = run.a_minute / first.a_minute
+    return f"{run.seconds:.1f}", f"{run.a_minute:.1f}", f"{ratio:.1f}", f"{run.memory // MB:,}"
 
 
-def grown(folder: Path, lesson: str, students: int) -> Iterator[str]:
-    """Larger and larger classes of the same shares."""
+def grown(folder: Path, lesson: str, students: int, first: Run) -> None:
+    """Larger and larger classes of the same shares.
+
+    Args:
+        first: nbgrader's run, for the ratio.
+    """
     members = without(class_of.everyone(lesson, students + len(class_of.HOSTILE)), "hostile")
     rows = []
     before = Run(0, 0.0, 0, 0)
-    for number in (students // 10, students // 3, students):
+    for number in (students // 10, students // 3, students):  # 30, 100, 300
         place = class_of.handed_in(folder / f"in-{number}", spread(members, number))
         run = ours(place, folder / f"out-{number}", number)
         further = (run.seconds - before.seconds) / (number - before.submissions)
-        times = (f"{run.seconds:.1f}", f"{run.seconds / number:.2f}", f"{further:.2f}")
-        rows.append((number, *times, f"{run.a_minute:.0f}", run.memory // MB))
+        times = (f"{run.seconds / number:.2f}", f"{further:.2f}")
+        rows.append((number, *_figures(run, first), *times))
         before = run
-    head = ["students", "seconds", "s each", "s each of those added", "a minute", "peak memory, MB"]
-    yield table(head, rows)
+    head = ["students", "seconds", "a minute", "ratio to nbgrader", "peak memory, MB", "s each", "s each one more"]
+    show(table(head, rows))
 
 
-def whole(folder: Path, lesson: str, students: int) -> Iterator[str]:
+def whole(folder: Path, lesson: str, students: int) -> None:
     """A class with everything in it."""
     kinds = class_of.everyone(lesson, students)
     place = class_of.handed_in(folder / "in", without(kinds))
@@ -208,15 +209,17 @@ def whole(folder: Path, lesson: str, students: int) -> Iterator[str]:
         right = sum(as_it_must(member, marks[member.student]) for member in members)
         known = "" if kind == "hostile" else f"{right} of {len(members)}"
         rows.append((kind, len(members), known, f"{median(taken):.2f}", f"{max(taken):.2f}"))
-    yield table([f"of {students}", "submissions", "marked as they must", "median, s", "longest, s"], rows)
-    yield f"{run.seconds:.0f} s in all, {run.a_minute:.0f} a minute, at most {run.memory // MB:,} MB of memory"
-    yield f"(a look each {LOOK:g} s); {run.left} processes left after it.\n"
+    show(table([f"of {students}", "submissions", "marked as they must", "median, s", "longest, s"], rows))
+    took = f"{run.seconds:.0f} s in all, {run.a_minute:.0f} a minute, at most {run.memory // MB:,} MB of memory"
+    show(f"{took}; {run.left} processes left after it.\n")
     full = checks.lesson(lesson).points
     hostile = [(member.student.removeprefix("hostile-"), marks[member.student]) for member in kinds["hostile"]]
-    yield table(
-        ["hostile cell", "seconds", "points for right answers"],
-        [(name, f"{mark.seconds:.1f}", f"{mark.points} of {full}") for name, mark in hostile],
-    )
+    told = [(name, f"{mark.seconds:.1f}", f"{mark.points} of {full}") for name, mark in hostile]
+    show(table(["hostile cell", "seconds", "points for right answers"], told))
+
+
+def show(text: str) -> None:
+    print(text, flush=True)
 
 
 def main() -> None:
@@ -231,14 +234,9 @@ def main() -> None:
     print(f"{os.cpu_count()} processors; load before {_load()}\n", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        parts = (
-            compared(folder / "sample", spread(both_take(kinds), options.sample)),
-            grown(folder / "growth", lesson, options.students),
-            whole(folder / "whole", lesson, options.students),
-        )
-        for part in parts:
-            for text in part:
-                print(text, flush=True)
+        first = compared(folder / "sample", both_take(kinds, options.sample))
+        grown(folder / "growth", lesson, options.students, first)
+        whole(folder / "whole", lesson, options.students)
     print(f"Load after {_load()}")
 
 

@@ -8,8 +8,8 @@ import class_of
 import pytest
 from test_02_manual_history import WRONG
 
-from memory_tutor import checks
-from memory_tutor.grading import batch
+from memory_tutor import cassette, checks
+from memory_tutor.grading import batch, marking
 from memory_tutor.grading.batch import Options
 from memory_tutor.grading.sandbox import Sandbox
 
@@ -45,3 +45,15 @@ def test_hostile_notebooks_cost_nobody_else_their_marks(tmp_path: Path, sandbox:
     assert set(marks) == {"able", *(member.student for member in hostile)}
     assert all(mark.isolation == "" and mark.results for mark in marks.values())
     assert marks["able"].points == checks.lesson(LESSON).points and marks["able"].problem == ""
+
+
+def test_a_recording_is_read_once_for_a_class(monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> None:
+    read: list[str] = []
+    load = cassette.load
+    monkeypatch.setattr(cassette, "load", lambda path: (read.append(path.stem), load(path))[1])
+    marking._recorded.cache_clear()
+    for member in (class_of.able(LESSON), class_of.idle(LESSON)):
+        told: list[str] = []
+        marking.mark(member.data, LESSON, sandbox, 120, lambda what, _, told=told: told.append(what))
+        assert told == ["result"] * 3
+    assert read == [LESSON]

@@ -25,11 +25,10 @@ ANSWERS: dict[str, dict[str, str]] = {
     "dora": {"say": "def say(history, text:\n    return"},
     "emil": {name: f"def {name}(*args):\n    raise NotImplementedError" for name in ("say", "show_history")},
 }
-#: Notebooks with right and with wrong answers, changed in the ways that both graders take.
+#: Notebooks with a wrong answer, changed in the ways that both graders take.
 CHANGED = {
-    name: Member(name, LESSON, class_of.data(class_of.CHANGED[kind](class_of.answered(LESSON, **answers))), {})
+    kind: Member(kind, LESSON, class_of.data(class_of.CHANGED[kind](class_of.answered(LESSON, **ANSWERS["bob"]))), {})
     for kind in nbgrading.TAKES
-    for name, answers in ((f"{kind}, right", {}), (f"{kind}, wrong", ANSWERS["bob"]))
 }
 
 
@@ -75,7 +74,7 @@ def test_its_marks_of_changed_notebooks_are_ours_where_it_takes_them(course: Pat
     handed_in = class_of.handed_in(tmp_path / "in", CHANGED.values())
     ours = {mark.student: mark.points for mark in batch.grade(handed_in, tmp_path / "out", Options(jobs=2)).marks}
     assert {student: theirs[student] for student in CHANGED} == ours
-    assert min(ours.values()) < max(ours.values()) == 12
+    assert set(ours.values()) == {theirs["bob"]}
 
 
 def test_there_is_feedback_for_each(course: Path) -> None:

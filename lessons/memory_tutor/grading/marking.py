@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from memory_tutor import checks, headless
+from memory_tutor.cassette import Request, Response
 from memory_tutor.exercises import Exercise, NotGradable, Result, run_check
 from memory_tutor.grading import reading, submissions, words
 from memory_tutor.grading.listing import Unreadable
@@ -59,7 +61,7 @@ def mark(
     except Unreadable as error:
         tell("problem", error.message)
         return
-    answer = headless.recorded(lesson)
+    answer = _recorded(lesson)
     variation = None if seed is None else Variation(seed)
     for note in notebook.notes:
         tell("note", note)
@@ -87,6 +89,12 @@ def mark(
 def _one_line(said: str) -> str:
     """What an exception of the student's says, so that it cannot pass for a line of ours, nor steer a terminal."""
     return words.shown(" ".join(said.split()), LONGEST)
+
+
+@cache
+def _recorded(lesson: str) -> Callable[[Request], Response]:
+    """Answers from the lesson's recording, read once for a class: that takes longer than the checks of a notebook."""
+    return headless.recorded(lesson)
 
 
 def not_reached(exercise: Exercise, why: str) -> Result:
