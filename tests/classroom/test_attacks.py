@@ -664,9 +664,11 @@ def test_without_bubblewrap_folders_within_folders_are_no_fault(
     monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     deep = "import os\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')\nanswer = True"
-    with sandboxes.open_sandbox() as opened, opened.learner([RUN], seconds=60) as learner:
-        assert learner.call("run", deep).value is True
-    subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)  # pytest cannot either
+    try:
+        with sandboxes.open_sandbox() as opened, opened.learner([RUN], seconds=60) as learner:
+            assert learner.call("run", deep).value is True
+    finally:  # pytest cannot remove them either, and would fail in each run to come
+        subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
 
 
 def test_a_sandbox_that_was_killed_is_opened_anew() -> None:
