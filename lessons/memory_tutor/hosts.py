@@ -93,7 +93,13 @@ class ThisMachine:
 
     def close(self) -> None:
         while self._folders:
-            self._folders.pop().cleanup()
+            _remove(self._folders.pop())
+
+
+def _remove(folder: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a folder with all that a learner's code has left in it, as far as that can be done."""
+    with suppress(RecursionError):  # folders within each other, more of them than Python calls itself
+        folder.cleanup()
 
 
 class _Process:
@@ -133,4 +139,4 @@ class _Process:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
-        self._folder.cleanup()
+        _remove(self._folder)

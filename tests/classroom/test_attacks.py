@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -653,6 +655,20 @@ def test_without_bubblewrap_every_report_can_say_so(monkeypatch: pytest.MonkeyPa
         assert learner.call("run", "import os\nanswer = os.environ.get('A_SECRET')").value is None
         if sys.platform == "linux":
             assert tried(learner, "x = b'x' * (10 << 30)").startswith("MemoryError")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a path is too long there long before")
+def test_without_bubblewrap_folders_within_folders_are_no_fault(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    deep = "import os\nfor _ in range(1500):\n    os.mkdir('d')\n    os.chdir('d')\nanswer = True"
+    try:
+        with sandboxes.open_sandbox() as opened, opened.learner([RUN], seconds=60) as learner:
+            assert learner.call("run", deep).value is True
+    finally:  # pytest cannot remove them either, and would fail in each run to come
+        subprocess.run(["rm", "-rf", *tmp_path.iterdir()], check=True)
 
 
 def test_a_sandbox_that_was_killed_is_opened_anew() -> None:

@@ -107,7 +107,7 @@ def test_a_students_page_says_nothing_of_others_or_of_what_is_expected(made: Mak
         assert not [other for other in others if re.search(rf"\b{other}\b", Page(made_pages[name]).text)]
     bob = Page(made_pages["bob.html"])
     assert bob.row("say_safely")[1:] == [
-        "Cannot be checked here", "0 of 5", "This says nothing about your answer. Your teacher can see why.", "",
+        "Cannot be checked here", "Not graded", "This says nothing about your answer. Your teacher can see why.", "",
     ]  # fmt: skip
     assert "secret" not in made_pages["bob.html"] and "archive" not in made_pages["bob.html"]
 

@@ -40,7 +40,9 @@ def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fault_of_ours_costs_one_submission_and_is_told_to_the_teacher_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     result = Result("say", "passed", 4, 4, "PASSED")
 
-    def mark(data: bytes, lesson: str, made: object, seconds: float, tell: Callable[[str, object], None]) -> None:
+    def mark(
+        data: bytes, lesson: str, made: object, seconds: float, tell: Callable[[str, object], None], seed: object
+    ) -> None:
         tell("result", result)
         if data == b"1":
             raise KeyError("a secret path")

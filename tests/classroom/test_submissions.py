@@ -335,6 +335,18 @@ def test_a_damaged_member_costs_one_line(tmp_path: Path) -> None:
             place.read(bob.file)
 
 
+def test_a_zip_with_a_password_is_told(tmp_path: Path) -> None:
+    file = zipped(tmp_path / "in.zip", "ada/02.ipynb")
+    data = bytearray(file.read_bytes())
+    for sign, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):  # of the member, of its place in the list
+        data[data.index(sign) + flags] |= 1
+    file.write_bytes(data)
+    with listing.opened(file) as place:
+        (ada,) = submissions.find(place).submissions
+        with pytest.raises(Unreadable, match=r"has a password in the zip\. Unpack the zip with it"):
+            place.read(ada.file)
+
+
 def test_a_name_twice_in_a_zip(tmp_path: Path) -> None:
     file = zipped(tmp_path / "in.zip", "ada/02.ipynb")
     with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
@@ -372,6 +384,11 @@ def test_a_name_with_control_characters_and_of_no_encoding(tmp_path: Path) -> No
     assert [each.student for each in intake.submissions] == ["a\\x1b[31mda", "b\\udcff\\udcfeb", "c\\u202eyc"]
     with listing.opened(folder) as place:
         assert all(place.read(each.file) == BOOK for each in submissions.find(place).submissions)
+
+
+@pytest.mark.parametrize("letter", "\u00ad\u061c\u200b\u200e\u200f\u202a\u2060\u2069\ufeff")
+def test_a_letter_that_nobody_sees_makes_no_double_of_a_student(letter: str) -> None:
+    assert words.person(f"ada{letter}") == f"ada{repr(letter)[1:-1]}"
 
 
 # -- names ---------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def _result(result: Result, exercise: Exercise) -> list[str]:
     return [
         f"<code>{escape(result.exercise)}</code>",
         escape(told(result)),
-        f"{result.points} of {result.of}",
+        "Not graded" if result.status == "not gradable" else f"{result.points} of {result.of}",
         html_page.text(said(result)),
         html_page.text(hint),
     ]

@@ -199,6 +199,10 @@ class Zip:
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
             raise Unreadable(f"It is damaged in the zip ({error}). Ask for it again.") from error
         except (RuntimeError, NotImplementedError) as error:  # a password, or a way of packing that Python lacks
+            if member.flag_bits & 1:
+                raise Unreadable(
+                    "It has a password in the zip. Unpack the zip with it, and name the folder."
+                ) from error
             raise Unreadable(f"It cannot be unpacked ({error}). Ask for it again.") from error
 
 

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from pathlib import PurePath
 
-#: Control characters, what breaks or turns round a line, and halves of a character.
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+#: Control characters, what breaks or turns round a line, what nobody sees, and halves of a character.
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 #: What no file's name may have on some system, and what would need quoting in a shell or an address.
 _UNSAFE = re.compile(r"[^\w.,@+-]+")
 #: Names that Windows keeps for itself, whatever the ending.
