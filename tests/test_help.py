@@ -207,6 +207,28 @@ def test_the_answer_repeats_the_choices_as_the_lesson_words_them(lesson: Lesson)
     assert not missing
 
 
+# -- what a lesson says ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", sorted(course.folder("solutions").glob("[0-9]*.ipynb")), ids=lambda file: file.stem)
+def test_keys_work_from_within_a_cell_and_one_is_no_plural(file: Path) -> None:
+    cells = notebooks.read(file).cells
+    assert not [cell.source for cell in cells if re.search(r"[Pp]ress [A-Z]\b", cell.source)]
+    printed = [output.text for cell in cells for output in cell.get("outputs", []) if output.output_type == "stream"]
+    assert printed and not [text for text in printed if re.search(r"(?<![\d.,])1 conversations\b", text)]
+
+
+def test_what_the_strip_of_lesson_2_asks_is_answered_below_it() -> None:
+    cells = notebooks.read(course.path("solutions", "02_manual_history")).cells
+    (at,) = [place for place, cell in enumerate(cells) if cell.id == "cost-growth-strip"]
+    before, strip, after = cells[at - 1 : at + 2]
+    assert "Which blocks" in before.source and "Every block but the last two" in after.source
+    rows = [line.split() for line in strip.outputs[0].data["text/plain"].splitlines()[2:-1]]
+    sent = [int(row[1]) for row in rows]
+    assert all(int(row[5]) == 0 for row in rows), "nothing of the row above is gone"
+    assert [now - then for then, now in zip(sent, sent[1:], strict=False)] == [2] * 7
+
+
 # -- what CI compares ----------------------------------------------------------------------------------
 
 
