@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -226,7 +227,7 @@ def test_what_the_strip_of_lesson_2_asks_is_answered_below_it() -> None:
     rows = [line.split() for line in strip.outputs[0].data["text/plain"].splitlines()[2:-1]]
     sent = [int(row[1]) for row in rows]
     assert all(int(row[5]) == 0 for row in rows), "nothing of the row above is gone"
-    assert [now - then for then, now in zip(sent, sent[1:], strict=False)] == [2] * 7
+    assert [now - then for then, now in pairwise(sent)] == [2] * 7
 
 
 # -- what CI compares ----------------------------------------------------------------------------------
