@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memory_tutor import cassette, checks, course, lending, miss, replay
+from memory_tutor.codec import printable, shorten
 from memory_tutor.errors import TutorError
-from memory_tutor.exercises import Result, run_check
+from memory_tutor.exercises import WORD, Exercise, Result, run_check
 from memory_tutor.learner import CellResult, PipeLearner
 from memory_tutor.notebooks import checked_name
 from memory_tutor.resetting import defines
 from memory_tutor.workspace import read_notebook
 
+#: Characters that are told of what a cell says when it stops.
+SAID = 300
 #: How IPython names a cell in a SyntaxError.
 _INPUT = re.compile(r"<ipython-input-[^>]*>, ")
 
@@ -101,7 +104,8 @@ def mark(
     try:
         with open_learner([source for _, source in cells], recorded(lesson)) as learner:
             for exercise in asked.exercises.values():
-                report.results.append(run_check(exercise, learner))
+                result = run_check(exercise, learner)
+                report.results.append(never_defined(result, exercise, cells, learner.cell_results))
                 on_exercise()
             report.problem = "\n".join(stopped(cells, learner.cell_results, asked.answers))
     except TutorError as error:
@@ -124,6 +128,19 @@ def recorded(lesson: str) -> Callable[[cassette.Request], cassette.Response]:
         return recording.interactions[number].response
 
     return answer
+
+
+def never_defined(
+    result: Result, exercise: Exercise, cells: Sequence[tuple[int, str]], ran: Sequence[CellResult]
+) -> Result:
+    """The result of a check that found no function because the cell that defines it stopped: an error, no idleness."""
+    if result.status != "not attempted":
+        return result
+    why = list(stopped(cells, ran, [exercise.answer]))
+    if not why:
+        return result
+    message = f"{WORD['raised']} {exercise.name}: {shorten(' '.join(why[-1].split()), SAID)}"
+    return replace(result, status="raised", message=printable(message))
 
 
 def stopped(cells: Sequence[tuple[int, str]], ran: Sequence[CellResult], names: Iterable[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ table { border-collapse: collapse; width: 100%; margin: 1rem 0; }
 caption { text-align: left; font-weight: 600; padding: .25rem 0; }
 th, td { border: 1px solid var(--line); padding: .4rem .6rem; text-align: left; vertical-align: top;
   overflow-wrap: break-word; }
+td code { overflow-wrap: anywhere; }
 thead th, tfoot th, tfoot td { background: var(--soft); }
 .bar { display: block; width: 100%; min-width: 4rem; height: .5rem; border: 1px solid var(--line); }
 .bar rect { fill: var(--bar); }

@@ -37,7 +37,7 @@ def release(
     ] = None,
     wheelhouse: Annotated[
         bool,
-        typer.Option("--wheelhouse", help="Add all that must be installed, for a room without internet (330 MB)."),
+        typer.Option("--wheelhouse", help="Add all that must be installed, for a room without internet (about 60 MB)."),
     ] = False,
     nbgrader: Annotated[
         bool, typer.Option("--nbgrader", help="Make the source folder of an nbgrader course instead.")
@@ -50,11 +50,15 @@ def release(
         if wheelhouse:
             raise TutorError("--wheelhouse is for what students get; --nbgrader makes what you get. Use one of them.")
         names = releasing.nbgrader_course(folder, lesson or ())
-        print(f"{folder / releasing.SOURCE} holds {len(names)} assignments, with solutions: it is yours alone.")
+        print(
+            f"{folder / releasing.SOURCE} holds {count(len(names), 'assignment')}, with solutions: it is yours alone."
+        )
         print(f"Go on there: nbgrader generate_assignment {names[0]}")
         return
     made = releasing.release(folder, lesson or (), wheelhouse=wheelhouse)
-    print(f"{made.folder} holds {len(made.lessons)} notebooks, {made.wheel}, and a README.md for your students.")
+    print(
+        f"{made.folder} holds {count(len(made.lessons), 'notebook')}, {made.wheel}, and a README.md for your students."
+    )
     print(f"None of the {made.solutions} solutions of the course is in any of its {made.texts} texts.")
 
 
@@ -176,6 +180,7 @@ def _tell(summary: Summary, place: Path) -> None:
     told = [
         f"{mark.student}, {mark.lesson}: {' '.join(mark.problem.split())}" for mark in summary.marks if mark.problem
     ]
+    told += [f"{mark.student}, {mark.lesson}: {note}" for mark in summary.marks for note in mark.intake]
     told += [f"{student}: {says}" for student, says in classroom.empty.items()]
     told += classroom.notes
     for line in told[:_TOLD]:
@@ -187,11 +192,14 @@ def _tell(summary: Summary, place: Path) -> None:
     if classroom.changes:
         names = ", ".join(sorted({change.new.student for change in classroom.changes})[:10])
         print(f"Other marks than with an earlier version of the checks: {len(classroom.changes)} ({names}).")
+    if classroom.renewed:
+        renewed = [f"{change.new.student} {change.old.points} to {change.new.points}" for change in classroom.renewed]
+        print(f"Other marks with another notebook than before: {', '.join(renewed[:10])}.")
     if not summary.marks:
         print("There is no notebook of a lesson among the submissions.")
         return
     kept = f", {summary.kept} graded before" if summary.kept else ""
     not_graded = sum(not mark.graded for mark in summary.marks)
-    failed = f"; {not_graded} could not be graded" if not_graded else ""
-    print(f"{count(len(summary.marks), 'submission')}: {summary.marked} graded now{kept}{failed}.")
+    failed = f"; of all of them {not_graded} cannot be graded" if not_graded else ""
+    print(f"{count(len(summary.marks), 'submission')}: {summary.marked} looked at now{kept}{failed}.")
     print(f"Everything is in {place}. Begin with {place / 'class.html'}; the gradebook is {place / 'grades.csv'}.")

@@ -51,10 +51,13 @@ def test_a_learner_goes_through_the_first_exercise(learner: Lab, album: Path) ->
         assert "PASSED ask: 3 of 3 points" in notebook.run('tutor.check("ask")')
         assert "Another right way" in notebook.cell('tutor.check("ask")').inner_text()
         notebook.save()
+        saved = (learner.folder / "01_stateless_calls.ipynb").read_text(encoding="utf-8")
+        assert 'content or \\"\\"' in saved
 
         notebook.reload()
         notebook.show_all()
-        expect(notebook.cell(STUB)).to_contain_text('content or ""')  # an editor fills in once it is in sight
+        # An editor fills in once it is in sight.
+        expect(notebook.cell(STUB)).to_contain_text('content or ""', timeout=lab.MILLISECONDS)
         notebook.restart()
         assert "NOT ATTEMPTED" not in notebook.cell('tutor.check("ask")').inner_text()
         notebook.run_all()

@@ -7,6 +7,7 @@ import csv
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -121,8 +122,32 @@ def test_what_is_graded_is_not_graded_again(tmp_path: Path) -> None:
     assert (third.marked, third.kept) == (1, 1)
     assert points(by_student(third)["bob"]) == FULL
     assert third.classroom.changes == [], "another notebook is no change of the checks"
+    assert [(each.new.student, each.old.points, each.new.points) for each in third.classroom.renewed] == [
+        ("bob", 0, 12)
+    ]
     (old,) = (out / "results" / "bob" / "earlier").iterdir()
     assert json.loads(old.read_text())["points"] == 0
+
+
+def test_remarks_of_a_lesson_stay_when_another_is_graded_into_the_same_folder(tmp_path: Path) -> None:
+    place = handed_in(tmp_path / "in", [class_of.able(LESSON, "eve")])
+    (place / "eve" / f"{LESSON} (1).ipynb").write_bytes(class_of.able(LESSON).data)
+    (place / "jon").mkdir()
+    (place / "jon" / "essay.pdf").write_bytes(b"%PDF")
+    batch.grade(place, tmp_path / "out", TWO)
+    later = handed_in(tmp_path / "later", [class_of.able("05_scratchpads", "eve")])
+    batch.grade(later, tmp_path / "out", TWO)
+    rows = table(tmp_path / "out")
+    assert rows["eve"]["remarks"] == f"02: This notebook counts; not marked: eve/{LESSON}.ipynb."
+    assert rows["jon"]["remarks"] == "There is no notebook, but essay.pdf."
+
+
+def test_an_answer_whose_cell_stops_is_stopped_by_an_error(tmp_path: Path) -> None:
+    broken = notebook("ada", answered(LESSON, say="def say(history, text:\n    return text"))
+    (mark,) = batch.grade(handed_in(tmp_path / "in", [broken]), tmp_path / "out", TWO).marks
+    say, *others = mark.results
+    assert (say.status, say.points) == ("raised", 0) and all(result.passed for result in others)
+    assert re.match(r"STOPPED BY AN ERROR say: Cell \d+ stopped: SyntaxError: ", say.message)
 
 
 def test_another_version_of_the_checks_keeps_the_old_marks_beside_the_new(
@@ -305,10 +330,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     code, told = run(capsys, "class", "--lesson", "2", "--roster", "names.csv")
     assert code == 0
     assert f"bob, {LESSON}: The file is empty." in told
-    assert "2 submissions: 2 graded now; 1 could not be graded." in told
+    assert "2 submissions: 2 looked at now; of all of them 1 cannot be graded." in told
     assert "Begin with class-graded/class.html" in told
     assert list(table(tmp_path / "class-graded")) == ["ada", "bob", "dee"]
-    assert "0 graded now, 2 graded before" in run(capsys, "class", "--lesson", "2")[1]
+    assert "0 looked at now, 2 graded before" in run(capsys, "class", "--lesson", "2")[1]
 
 
 def test_what_an_error_says_is_a_line_of_its_own_and_steers_no_terminal(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_one_row_a_student_and_one_column_an_exercise(made: MakeClass) -> None:
         ["cy", "", "", "", "", "", "", "", "", "", "25", "03: The file is empty."],
         ["dee", "", "", "", "", "", "", "", "", "", "25", "There is no notebook, but a.txt."],
     ]
-    assert "ada is not on the roster." in classroom.notes
+    assert "Not on the roster: ada, cy, dee." in classroom.notes
 
 
 def test_the_files(made: MakeClass, tmp_path: Path) -> None:
@@ -97,13 +98,47 @@ def test_a_row_is_a_row_whatever_the_name(made: MakeClass) -> None:
         ("ada\nbob", ("ada", "bob")),
         ("\ufeffID,Name\r\n1,Zoë  B\r\n2,\r\n", ("Zoë B",)),
         ("Full name;Mail\nAda Lovelace;a@b\n", ("Ada Lovelace",)),
-        ("1\tx\n", ("1",)),
+        ("First name,Last name,Email\nAda,Lovelace,a@b\nBob,,b@b\n", ("Ada Lovelace", "Bob")),
+        ("Surname;First name\nStone;Bob\n", ("Bob Stone",)),
+        ('Student,ID\n"    Points Possible",\n"Lovelace, Ada",7\n', ("Lovelace, Ada",)),
     ],
 )
 def test_a_roster(tmp_path: Path, text: str, names: tuple[str, ...]) -> None:
     file = tmp_path / "class.csv"
     file.write_text(text, encoding="utf-8")
     assert roster.read(file) == names
+
+
+@pytest.mark.parametrize("text", ["1\tx\n", "Participant,Mail\nAda,a@b\n", "Ada,Lovelace\nBob,Stone\n"])
+def test_a_roster_that_does_not_say_where_its_names_are(tmp_path: Path, text: str) -> None:
+    (tmp_path / "class.csv").write_text(text)
+    with pytest.raises(RosterError, match='It needs a column "student" or "name", or the columns "First name"'):
+        roster.read(tmp_path / "class.csv")
+    with pytest.raises(RosterError, match=r"nowhere\.csv cannot be read: No such file"):
+        roster.read(tmp_path / "nowhere.csv")
+
+
+def test_names_are_found_whatever_platform_spelt_them(made: MakeClass) -> None:
+    names = {"Ada Lovelace", "STONE, BOB", "lichen", "Kim Lee", "Lee Kim", "Zoë"}
+    on_roster = ("Lovelace, Ada", "Bob Stone", "Chen Li", "Kim Lee", "Lee Kim", "Zoe", "Zoë")
+    assert roster.find(names, on_roster) == {
+        "Lovelace, Ada": "Ada Lovelace",
+        "Bob Stone": "STONE, BOB",
+        "Chen Li": "lichen",
+        "Kim Lee": "Kim Lee",
+        "Lee Kim": "Lee Kim",
+        "Zoë": "Zoë",
+    }
+    classroom = made(a_mark("Ada Lovelace", LESSON, PASSED, WRONG, PASSED), roster=("Bob", "LOVELACE, Ada"))
+    assert classroom.students == ["Bob", "Ada Lovelace"] and classroom.notes == []
+    assert roster.find({"kim lee"}, ("Kim Lee", "Lee, Kim")) == {}
+
+
+def test_the_platforms_number_has_a_column_where_there_is_one(made: MakeClass) -> None:
+    ada, bob = (a_mark(name, LESSON, PASSED, PASSED, PASSED) for name in ("ada", "bob"))
+    assert "id" not in rows(gradebook.table(made(ada)))[0]
+    table = rows(gradebook.table(made(replace(ada, number="=4711"), bob)))
+    assert [(row["student"], row["id"]) for row in table] == [("ada", "'=4711"), ("bob", "")]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "student\n"])

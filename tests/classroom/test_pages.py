@@ -75,7 +75,7 @@ def a_class(made: MakeClass) -> Classroom:
         ),
         a_mark("ada", OTHER, passed, passed, passed),
         a_mark("bob", LESSON, ("wrong", SEEN_TOO), passed, ("not gradable", FAULT), notes=("Cell 9 is no code cell.",)),
-        a_mark("cy <b>", LESSON, problem="The file is damaged (cut). Ask for it again."),
+        a_mark("cy <b>", LESSON, problem="The file is damaged (cut). It is needed again."),
         intake=Intake(notes=["x.zip is an archive."], empty={"dee": "There is no notebook, but a.txt."}),
     )
 
@@ -114,7 +114,7 @@ def test_a_students_page_says_nothing_of_others_or_of_what_is_expected(made: Mak
 
 def test_a_student_whose_file_is_damaged_reads_why(made: MakeClass, tmp_path: Path) -> None:
     page = Page(pages(made, tmp_path)[feedback.name("cy <b>")])
-    assert "The file is damaged (cut). Ask for it again." in page.text and "Feedback for cy <b>" in page.text
+    assert "The file is damaged (cut). It is needed again." in page.text and "Feedback for cy <b>" in page.text
     assert "Not graded" in page.text and "0 of" not in page.text
 
 

@@ -182,7 +182,27 @@ def test_the_latest_counts_and_the_others_are_named(tmp_path: Path, paths: list[
         os.utime(file, (1, 1))
     (mine,) = [each for each in found(folder).submissions if each.student == "a"]
     assert str(mine.file.path) == paths[-1]
-    assert sorted(mine.notes) == sorted(f"Not marked, as a later one counts: {path}." for path in paths[:-1])
+    assert sorted(mine.notes) == sorted(f"This notebook counts; not marked: {path}." for path in paths[:-1])
+
+
+def test_a_copy_that_nobody_has_written_into_counts_only_alone(tmp_path: Path) -> None:
+    """A repository holds the lesson as it was released, too, and git makes it as new as the other."""
+    name = "02_manual_history"
+    folder = laid_out(tmp_path / "in", f"ada/lessons/{name}.ipynb", data=class_of.idle(name).data)
+    laid_out(folder, f"ada/my-lessons/{name}.ipynb", data=class_of.able(name).data)
+    os.utime(folder / f"ada/my-lessons/{name}.ipynb", (1, 1))
+    (mine,) = found(folder).submissions
+    assert (mine.student, mine.file.path.parts[-2]) == ("ada", "my-lessons")
+    assert mine.notes == (f"This notebook counts; not marked: ada/lessons/{name}.ipynb.",)
+    (folder / f"ada/my-lessons/{name}.ipynb").unlink()
+    (mine,) = found(folder).submissions
+    assert (mine.student, mine.file.path.parts[-2], mine.notes) == ("ada", "lessons", ())
+
+
+@pytest.mark.parametrize("around", ["", "c2/"])
+def test_the_courses_own_folders_are_no_students(tmp_path: Path, around: str) -> None:
+    folder = laid_out(tmp_path / "bob", f"{around}my-lessons/02.ipynb", f"{around}lessons/03.ipynb")
+    assert {student for student, _ in whose(found(folder))} == {"c2" if around else "bob"}
 
 
 def test_else_the_files_date_counts(tmp_path: Path) -> None:
@@ -190,6 +210,11 @@ def test_else_the_files_date_counts(tmp_path: Path) -> None:
     os.utime(folder / "a/02_y.ipynb", (1, 1))
     (mine,) = found(folder).submissions
     assert str(mine.file.path) == "a/02_x.ipynb"
+
+
+def test_the_platforms_number_is_kept(tmp_path: Path) -> None:
+    folder = laid_out(tmp_path / "in", "Ada L_4711_assignsubmission_file/02.ipynb", "bob/02.ipynb")
+    assert {each.student: each.number for each in found(folder).submissions} == {"Ada L": "4711", "bob": ""}
 
 
 def test_two_students_of_one_name_are_two(tmp_path: Path) -> None:
@@ -213,7 +238,7 @@ def test_a_python_export_is_told(tmp_path: Path) -> None:
     intake = found(folder)
     assert whose(intake) == [("ada", 2), ("bob", 2), ("dee", 2)]
     ada, bob, dee = intake.submissions
-    assert "Python file. Ask for the notebook" in ada.problem and "Python file" in dee.problem
+    assert "Python file. The notebook is needed" in ada.problem and "Python file" in dee.problem
     assert bob.problem == "" and "Beside the notebook lies bob/02.py" in bob.notes[0]
     assert intake.empty == {"cy": "There is no notebook, but helpers.py."}
 

@@ -146,14 +146,23 @@ class _Batch:
             mark = replace(mark, sha256=marking.digest(data))
             same = old and (old.sha256, old.fingerprint) == (mark.sha256, mark.fingerprint)
             if old and same and old.final and not (options.require_sandbox and old.isolation):
-                self._ready.append(replace(old, file=mark.file))
+                self._ready.append(replace(old, file=mark.file, intake=mark.intake, number=mark.number))
             else:
                 yield pool.Task(key, data, submission.lesson)
 
     def _blank(self, submission: Submission) -> Mark:
         lesson = submission.lesson
         file = words.shown(submission.file.path)
-        return Mark(submission.student, lesson, file, "", fingerprint(lesson, self._seed), checks.lesson(lesson).points)
+        return Mark(
+            submission.student,
+            lesson,
+            file,
+            "",
+            fingerprint(lesson, self._seed),
+            checks.lesson(lesson).points,
+            intake=submission.notes,
+            number=submission.number,
+        )
 
     def _mark(self, told: pool.Told) -> Mark:
         submission = self._submissions[told.task.key]

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 from memory_tutor import checks, course
 from memory_tutor.exercises import Lesson
+from memory_tutor.grading import roster as rosters
 from memory_tutor.grading.records import Mark, Records
 from memory_tutor.grading.submissions import Intake
 
 
 @dataclass(frozen=True)
 class Change:
-    """A mark that is another one than before, for the same notebook.
+    """A mark that is another one than before.
 
     Args:
-        old: made with an earlier version of the checks.
+        old: made with an earlier version of the checks, or of another notebook.
         new: the latest.
     """
 
@@ -44,21 +45,25 @@ class Classroom:
         #: Those of which something was handed in, in order.
         self.lessons: list[Lesson] = [checks.lesson(name) for name in course.lesson_names() if name in there]
         #: Students that handed in files, but no notebook, and what one can say of it.
-        self.empty = {name: says for name, says in intake.empty.items() if name not in self.by_student}
+        empty = records.note_empty(intake.empty)
+        self.empty = {name: says for name, says in empty.items() if name not in self.by_student}
         known = {*self.by_student, *self.empty}
         #: Every student, with a notebook or without: the roster's first, in its order.
-        self.students = [*roster, *sorted(known - {*roster}, key=lambda name: (name.casefold(), name))]
+        on_roster = rosters.find(known, roster)
+        placed = [on_roster.get(name, name) for name in roster]
+        self.students = [*placed, *sorted(known - {*placed}, key=lambda name: (name.casefold(), name))]
         self.notes = [*intake.notes, *_not_in(batch, marks)]
-        if roster:
-            self.notes += [f"{name} is not on the roster." for name in self.students if name not in set(roster)]
-        #: What the intake says of a submission, by student and lesson.
-        self._notes = {(each.student, each.lesson): each.notes for each in intake.submissions}
-        self.changes = [
+        if roster and (strangers := [name for name in self.students if name not in set(placed)]):
+            self.notes.append(f"Not on the roster: {', '.join(strangers)}.")
+        changed = [
             Change(old, mark)
             for mark in marks
             for old in records.earlier(mark.student, mark.lesson)[-1:]
-            if old.sha256 == mark.sha256 and old.outcome != mark.outcome
+            if old.outcome != mark.outcome
         ]
+        self.changes = [each for each in changed if each.old.sha256 == each.new.sha256]
+        #: Marks that are others than before because another notebook was handed in.
+        self.renewed = [each for each in changed if each.old.sha256 != each.new.sha256]
         self.isolation = sorted({mark.isolation for mark in marks if mark.isolation})
 
     def marks(self) -> list[Mark]:
@@ -75,15 +80,20 @@ class Classroom:
         """The points that all lessons of which something was handed in can give."""
         return sum(lesson.points for lesson in self.lessons)
 
+    def number(self, student: str) -> str:
+        """What the learning platform calls a student, or their submission; "" where it is not known."""
+        return next((mark.number for _, mark in sorted(self.by_student.get(student, {}).items()) if mark.number), "")
+
     def notes_on(self, mark: Mark) -> list[str]:
         """For the teacher, of a submission: what was found on the way in and in the notebook."""
-        return [*self._notes.get((mark.student, mark.lesson), ()), *mark.notes]
+        return [*mark.intake, *mark.notes]
 
     def remarks(self, student: str) -> str:
         """What keeps a student's row from being the whole truth; "" if nothing does."""
         marks = self.by_student.get(student, {})
         said = [f"{mark.lesson[:2]}: {mark.problem or _not_graded(mark)}" for _, mark in sorted(marks.items())]
         said = [text for text in said if not text.endswith(": ")]
+        said += [f"{mark.lesson[:2]}: {note}" for _, mark in sorted(marks.items()) for note in mark.intake]
         if student in self.empty:
             said.append(self.empty[student])
         elif not marks:

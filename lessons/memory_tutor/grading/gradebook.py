@@ -1,13 +1,15 @@
 """The gradebook: grades.csv for spreadsheets and learning platforms, grades.json for tools.
 
-grades.csv is UTF-8 with a byte order mark, without which Excel takes it for another encoding; lines end with CRLF and
-texts are quoted. An exercise's cell is empty where it was not graded: no submission, or not gradable. A total counts
-the rest. A cell of text that a spreadsheet would take for a formula has an apostrophe in front.
+grades.csv has a row for each student: the name, the id that Moodle or Canvas has written into the file's name (where
+there is one), points, remarks. It is UTF-8 with a byte order mark, without which Excel takes it for another encoding;
+lines end with CRLF and texts are quoted. An exercise's cell is empty where it was not graded: no submission, or not
+gradable. A total counts the rest. A text that a spreadsheet would take for a formula has an apostrophe in front.
 
 grades.json: {"made_by", "scheme", "lessons": [{"name", "of", "exercises": [{"name", "of"}]}], "students": [{"student",
-"points", "of", "remarks", "submissions": [{"lesson", "file", "points", "of", "problem", "notes", "isolation",
-"sha256", "fingerprint", "seconds", "results": [{"exercise", "status", "points", "of", "message"}]}]}], "changes":
-[{"student", "lesson", "before", "after"}], "notes"}. Points are null where nothing was graded.
+"id", "points", "of", "remarks", "submissions": [{"lesson", "file", "points", "of", "problem", "notes", "isolation",
+"intake", "number", "sha256", "fingerprint", "seconds", "results": [{"exercise", "status", "points", "of",
+"message"}]}]}], "changes": [{"student", "lesson", "before", "after"}], "notes"}. Points are null where nothing was
+graded.
 """
 
 from __future__ import annotations
@@ -46,12 +48,14 @@ def table(classroom: Classroom) -> str:
     """The text of grades.csv."""
     stream = io.StringIO()
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
-    head = ["student"]
+    numbers = {student: classroom.number(student) for student in classroom.students}
+    known = any(numbers.values())
+    head = ["student", "id"] if known else ["student"]
     for lesson in classroom.lessons:
         head += [*(f"{lesson.name[:2]} {name}" for name in lesson.exercises), f"{lesson.name[:2]} total"]
     writer.writerow([*head, "total", "of", "remarks"])
     for student in classroom.students:
-        row: list[object] = [cell(student)]
+        row: list[object] = [cell(student), cell(numbers[student])] if known else [cell(student)]
         for lesson in classroom.lessons:
             mark = classroom.by_student.get(student, {}).get(lesson.name)
             points = _points(mark) if mark else {}
@@ -89,6 +93,7 @@ def document(classroom: Classroom) -> dict[str, Any]:
         "students": [
             {
                 "student": student,
+                "id": classroom.number(student),
                 "points": classroom.points(student),
                 "of": classroom.of,
                 "remarks": classroom.remarks(student),

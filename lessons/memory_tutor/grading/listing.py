@@ -197,19 +197,19 @@ class Zip:
             with self._archive.open(member) as stream:
                 return _limited(stream.read(LARGEST + 1))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-            raise Unreadable(f"It is damaged in the zip ({error}). Ask for it again.") from error
+            raise Unreadable(f"It is damaged in the zip ({error}). It is needed again.") from error
         except (RuntimeError, NotImplementedError) as error:  # a password, or a way of packing that Python lacks
             if member.flag_bits & 1:
                 raise Unreadable(
                     "It has a password in the zip. Unpack the zip with it, and name the folder."
                 ) from error
-            raise Unreadable(f"It cannot be unpacked ({error}). Ask for it again.") from error
+            raise Unreadable(f"It cannot be unpacked ({error}). It is needed again.") from error
 
 
 def _limited(data: bytes) -> bytes:
     if len(data) > LARGEST:
         raise Unreadable(
-            f"It has more than {LARGEST // 1_000_000} MB. Ask for the notebook without its outputs "
+            f"It has more than {LARGEST // 1_000_000} MB. The notebook is needed without its outputs "
             "(JupyterLab: Edit, Clear Outputs of All Cells)."
         )
     return data

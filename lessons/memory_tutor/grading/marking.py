@@ -77,6 +77,7 @@ def mark(
                 varied = None if exercise.by_files else variation
                 learner.vary(varied)
                 result = run_check(exercise, learner)
+                result = headless.never_defined(result, exercise, notebook.cells, learner.cell_results)
                 if varied is not None:  # the student's code was told the names of their class
                     result = replace(result, message=varied.theirs(result.message))
                 tell("result", result)

@@ -32,6 +32,8 @@ _EXCHANGE = re.compile(
 )
 #: A copy's number, as browsers and learning platforms add it: "02 (1)", "02-1".
 _COPY = re.compile(r"\s*(?:\((\d{1,3})\)|-(\d{1,3}))$")
+#: Folders that the course itself makes, and that are no student's.
+OWN = frozenset({"lessons", "my-lessons", "source", "release"})
 #: What may stand between two words of a name.
 _GAP = r"[\s_.+-]*"
 
@@ -73,6 +75,8 @@ def read(path: PurePosixPath, assignment: str = "") -> Name:
         lesson = lesson_in(stem)
         return Name(_without(stem, lesson), "", lesson, ("", *order))
     student = folders[0]
+    if student in OWN:  # of the one whom the whole place is named after
+        return Name("", "", _lesson_of([stem]), ("", *order))
     lesson = _lesson_of([stem, *reversed(folders[1:])]) or lesson_in(student, bare=False)
     if assignment and student.startswith(f"{assignment}-"):
         student = student.removeprefix(f"{assignment}-")

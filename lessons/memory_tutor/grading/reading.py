@@ -56,7 +56,7 @@ def read(data: bytes, answers: Iterable[str] = ()) -> Notebook:
     others: list[tuple[int, str, str]] = []
     for number, cell in enumerate(_cells(document), start=1):
         if number > MOST_CELLS:
-            raise Unreadable(f"It has more than {MOST_CELLS:,} cells. Ask for the notebook of the lesson.")
+            raise Unreadable(f"It has more than {MOST_CELLS:,} cells. The notebook of the lesson is needed.")
         kind, source = _cell(cell)
         if source is None:
             notebook.notes.append(f"Cell {number} has no text and was left out.")
@@ -75,9 +75,9 @@ def _shortened(notes: list[str], most: int = 10) -> list[str]:
 
 def _limit(notebook: Notebook) -> None:
     if len(notebook.cells) > MOST_CODE_CELLS:
-        raise Unreadable(f"It has more than {MOST_CODE_CELLS:,} code cells. Ask for the notebook of the lesson.")
+        raise Unreadable(f"It has more than {MOST_CODE_CELLS:,} code cells. The notebook of the lesson is needed.")
     if sum(len(source) for _, source in notebook.cells) > MOST_CODE:
-        raise Unreadable(f"Its code has more than {MOST_CODE:,} characters. Ask for the notebook of the lesson.")
+        raise Unreadable(f"Its code has more than {MOST_CODE:,} characters. The notebook of the lesson is needed.")
 
 
 # -- the file ------------------------------------------------------------------------------------------
@@ -85,23 +85,23 @@ def _limit(notebook: Notebook) -> None:
 
 def _document(data: bytes) -> dict[str, Any]:
     if not data.strip(b"\x00 \t\r\n\xef\xbb\xbf"):
-        raise Unreadable("The file is empty. Ask for it again, saved and closed before it is handed in.")
+        raise Unreadable("The file is empty. It is needed again, saved and closed before it is handed in.")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8", "surrogatepass")
     if len(data) > _OUTPUT:
         data = _RUN.sub(lambda run: b'"",' if run[1] and len(run[1]) > _OUTPUT else run[0], data)
     if len(data) > MOST_PARTS and _parts(data) > MOST_PARTS:
-        raise Unreadable("It is made of too many parts to be a notebook. Ask for the notebook of the lesson.")
+        raise Unreadable("It is made of too many parts to be a notebook. The notebook of the lesson is needed.")
     # Half a character, or a byte of another encoding, spoils the place that it stands in and nothing else.
     text = data.decode("utf-8-sig", "replace")
     try:
         document = json.loads(text, strict=False)
     except RecursionError:
-        raise Unreadable("It is nested too deeply to be a notebook. Ask for the notebook of the lesson.") from None
+        raise Unreadable("It is nested too deeply to be a notebook. The notebook of the lesson is needed.") from None
     except ValueError as error:
-        raise Unreadable(f"The file is damaged ({_said(error)}). Ask for it again.") from None
+        raise Unreadable(f"The file is damaged ({_said(error)}). It is needed again.") from None
     if not isinstance(document, dict):
-        raise Unreadable("The file is JSON, but no notebook. Ask for the .ipynb file of the lesson.")
+        raise Unreadable("The file is JSON, but no notebook. The .ipynb file of the lesson is needed.")
     return document
 
 
@@ -123,7 +123,7 @@ def _cells(document: dict[str, Any]) -> Iterator[Any]:
             if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list):
                 yield from sheet["cells"]
     else:
-        raise Unreadable("The file is JSON, but no notebook: it has no cells. Ask for the .ipynb file of the lesson.")
+        raise Unreadable("The file is JSON, but no notebook: it has no cells. The .ipynb file of the lesson is needed.")
 
 
 def _cell(cell: Any) -> tuple[str, str | None]:

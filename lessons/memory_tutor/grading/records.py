@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -32,6 +32,8 @@ STUDENT/LESSON.json is what became of a submission; STUDENT/earlier/ holds what 
 version of the notebook or of the checks. Run the command again, and what is here already is not marked again, unless
 an exercise in it could not be graded. To mark everything again, delete this folder.
 """
+#: Who has handed in no notebook.
+_EMPTY = "empty.json"
 #: Modules of the grader that have no part in a mark.
 _NOT_MARKING = {
     "batch",
@@ -42,6 +44,7 @@ _NOT_MARKING = {
     "listing",
     "naming",
     "records",
+    "roster",
     "submissions",
     "words",
 }
@@ -66,6 +69,8 @@ class Mark:
         notes: for the teacher.
         isolation: what the student's code was not kept from; "" if it was kept from everything.
         seconds: that it took.
+        intake: for the teacher, what there is to say of the file among the others.
+        number: that the learning platform gives to the student or the submission; "" if none.
     """
 
     student: str
@@ -79,6 +84,8 @@ class Mark:
     notes: tuple[str, ...] = ()
     isolation: str = ""
     seconds: float = 0.0
+    intake: tuple[str, ...] = ()
+    number: str = ""
 
     @property
     def points(self) -> int:
@@ -178,6 +185,28 @@ class Records:
         found = [mark for file in self._folder.glob("*/*.json") if (mark := _read(file))]
         return sorted(found, key=lambda mark: (mark.student.casefold(), mark.student, mark.lesson))
 
+    def note_empty(self, empty: Mapping[str, str]) -> dict[str, str]:
+        """Keep who has handed in files but no notebook, and what one can say of it.
+
+        Args:
+            empty: of this batch, by student.
+
+        Returns:
+            Those of earlier batches, too.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        file = self._folder / _EMPTY
+        try:
+            known = {str(name): str(says) for name, says in json.loads(file.read_bytes()).items()}
+        except (OSError, ValueError, AttributeError):
+            known = {}
+        if empty:
+            text = json.dumps({**known, **empty}, indent=1, ensure_ascii=False) + "\n"
+            files.replace(file, text.encode("utf-8", "backslashreplace"), self._folder)
+        return {**known, **empty}
+
     def earlier(self, student: str, lesson: str) -> list[Mark]:
         """The marks of a submission before the latest, in the order in which they were made."""
         found = sorted((self._file(student, lesson).parent / "earlier").glob(f"{lesson}.*.json"), key=_age)
@@ -217,6 +246,7 @@ def _read(file: Path) -> Mark | None:
         data.pop("points")
         data["results"] = tuple(Result(**result) for result in data["results"])
         data["notes"] = tuple(data["notes"])
+        data["intake"] = tuple(data.get("intake", ()))
         mark = Mark(**data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

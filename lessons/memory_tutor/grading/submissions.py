@@ -8,6 +8,7 @@ like an answer and is no notebook gets a line for the teacher.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -46,6 +47,7 @@ class Submission:
         file: that counts.
         notes: for the teacher, one line each.
         problem: why the file cannot be marked, if that is known before it is read.
+        number: that the learning platform gives to the student or the submission; "" if none.
     """
 
     student: str
@@ -53,6 +55,7 @@ class Submission:
     file: File
     notes: tuple[str, ...] = ()
     problem: str = ""
+    number: str = ""
 
 
 @dataclass
@@ -72,15 +75,16 @@ class Intake:
 
 @dataclass(frozen=True)
 class _Found:
-    """A file, what its path says, and whether its lesson is sure."""
+    """A file, what its path says, whether its lesson is sure, and whether anything was written into it."""
 
     file: File
     name: naming.Name
     sure: bool = True
+    edited: bool = True
 
     @property
     def order(self) -> tuple[object, ...]:
-        return (self.sure, self.name.order, self.file.modified, self.file.path.name)
+        return (self.sure, self.edited, self.name.order, self.file.modified, self.file.path.name)
 
 
 def find(place: Place, lesson: str = "") -> Intake:
@@ -118,7 +122,9 @@ def find(place: Place, lesson: str = "") -> Intake:
         if name.number or len(below.parts) > 1:
             rest[name.student].append(file.path.name)
     told_apart = _told_apart([*notebooks, *scripts], intake.notes)
-    intake.submissions = sorted(_chosen(told_apart[: len(notebooks)], told_apart[len(notebooks) :]), key=_sorted_by)
+    intake.submissions = sorted(
+        _chosen(place, told_apart[: len(notebooks)], told_apart[len(notebooks) :]), key=_sorted_by
+    )
     handed_in = {found.name.student for found in told_apart} | {found.name.student for found in notebooks}
     for student, names in rest.items():
         if student not in handed_in and not any(naming.NOTEBOOK.search(name) for name in names):
@@ -143,7 +149,7 @@ def _around(notebooks: list[PurePosixPath], name: str) -> tuple[int, str]:
     ):
         outer = notebooks[0].parts[depth]
         found = _AROUND.fullmatch(outer)
-        inner = {path.parts[depth + 1] for path in notebooks if len(path.parts) > depth + 2}
+        inner = {path.parts[depth + 1] for path in notebooks if len(path.parts) > depth + 2} - naming.OWN
         students = len(inner) > 1 and not any(map(naming.lesson_in, inner))
         if not found and outer != name and not (students and all(len(path.parts) > depth + 2 for path in notebooks)):
             break
@@ -183,6 +189,18 @@ def lesson_of(data: bytes) -> str:
     return best
 
 
+def _untouched(place: Place, found: _Found) -> bool:
+    """Whether a notebook's code is that of the lesson, as students get it."""
+    try:
+        return _code(place.read(found.file)) == _code(course.path("lessons", found.name.lesson).read_bytes())
+    except (Unreadable, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return False
+
+
+def _code(data: bytes) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
+
+
 def _told_apart(found: list[_Found], notes: list[str]) -> list[_Found]:
     """The same, where two students of one name have the platform's number in it."""
     numbers: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -200,7 +218,7 @@ def _told_apart(found: list[_Found], notes: list[str]) -> list[_Found]:
     ]
 
 
-def _chosen(notebooks: Iterable[_Found], scripts: Iterable[_Found]) -> Iterable[Submission]:
+def _chosen(place: Place, notebooks: Iterable[_Found], scripts: Iterable[_Found]) -> Iterable[Submission]:
     """One submission a student and lesson."""
     groups: dict[tuple[str, str], list[_Found]] = defaultdict(list)
     beside: dict[tuple[str, str], list[_Found]] = defaultdict(list)
@@ -209,14 +227,16 @@ def _chosen(notebooks: Iterable[_Found], scripts: Iterable[_Found]) -> Iterable[
     for found in scripts:
         beside[found.name.student, found.name.lesson].append(found)
     for (student, lesson), group in groups.items():
+        if len(group) > 1:  # a copy that nobody has written into counts only where there is no other
+            group = [replace(found, edited=not _untouched(place, found)) for found in group]
         *others, counts = sorted(group, key=lambda found: found.order)
-        notes = [f"Not marked, as a later one counts: {words.shown(found.file.path)}." for found in others]
+        notes = [f"This notebook counts; not marked: {words.shown(found.file.path)}." for found in others]
         for script in beside.pop((student, lesson), []):
             notes.append(f"Beside the notebook lies {words.shown(script.file.path)}; what is in it was not marked.")
         if not counts.sure:
             notes.append("The notebook names no lesson: it was taken for this one.")
-        yield Submission(student, lesson, counts.file, tuple(notes))
+        yield Submission(student, lesson, counts.file, tuple(notes), number=counts.name.number)
     for (student, lesson), group in beside.items():
         script = max(group, key=lambda found: found.order)
-        problem = f"{words.shown(script.file.path)} is a Python file. Ask for the notebook, the .ipynb file."
-        yield Submission(student, lesson, script.file, problem=problem)
+        problem = f"{words.shown(script.file.path)} is a Python file. The notebook is needed, the .ipynb file."
+        yield Submission(student, lesson, script.file, problem=problem, number=script.name.number)
