@@ -24,9 +24,10 @@ def command(*arguments: str) -> list[str]:
 
 
 def environment(course: Path) -> dict[str, str]:
-    """What it needs: its kernels and databases keep to the course's folder."""
+    """What it needs: kernels and databases in the course's folder, and a way to alembic, which it runs by name."""
     known = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "MEMORY_"))}
-    return known | {"HOME": str(course), "JUPYTER_CONFIG_DIR": str(course / "config")}
+    programs = os.pathsep.join([str(Path(sys.executable).parent), known.get("PATH", os.defpath)])
+    return known | {"PATH": programs, "HOME": str(course), "JUPYTER_CONFIG_DIR": str(course / "config")}
 
 
 def run(course: Path, *arguments: str) -> None:
