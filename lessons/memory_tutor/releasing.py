@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ from memory_tutor.errors import TutorError
 
 #: Folders of a release: notebooks, the wheels of everything that the course needs, and nbgrader's own.
 NOTEBOOKS, WHEELS, SOURCE = "lessons", "wheels", "source"
+#: Extras of the package that a lesson cannot do without.
+EXTRAS = {"07_frameworks": "langchain"}
 #: What stands around a solution in the answer cell of a solved notebook.
 REGION = re.compile(r"^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION$", re.MULTILINE | re.DOTALL)
 #: The README.md of a release.
@@ -34,19 +37,19 @@ Open a terminal in this folder and type, line by line:
 ```sh
 python3 -m venv .venv
 .venv/bin/pip install {install}
-.venv/bin/memory-tutor start
+.venv/bin/memory-tutor start {notebooks} --lesson {number}
 ```
 
-On Windows `py -m venv .venv`, then `.venv\\Scripts\\pip install {install}`, then `.venv\\Scripts\\memory-tutor start`.
+On Windows `py -m venv .venv`, then `.venv\\Scripts\\pip install {install}`, then
+`.venv\\Scripts\\memory-tutor start {notebooks} --lesson {number}`.{fits}
 
-This makes a folder `my-lessons` and opens JupyterLab in it. Work there: your progress is kept in that folder, and the
-same line opens it again tomorrow. The notebooks in `{notebooks}` are the same, for those who work elsewhere.
+The last line opens JupyterLab in the folder `{notebooks}`. Work there; the same line opens it again tomorrow.{others}
 
 **In Google Colab**: open a notebook of `{notebooks}` there, upload `{wheel}` into the session
 (the folder at the left), and run this in a new cell at the top:
 
 ```
-%pip install -q {wheel}
+%pip install -q {asked}
 ```
 
 ## While you work
@@ -65,6 +68,7 @@ Save the notebook (Ctrl+S), and hand in the file itself, with the name that it h
 You need not run it from the top before, and it does not matter what its outputs show: your functions are found by
 their names and run again. Do not rename them.
 """
+_OTHERS = " It adds\nthe other lessons of the course, which you need not touch."
 
 
 class ReleaseError(TutorError):
@@ -117,9 +121,11 @@ def release(
         for name in names:
             shutil.copyfile(checkout.lesson(name), made / NOTEBOOKS / f"{name}.ipynb")
         wheel = _build(checkout, made)
+        extras = ",".join(EXTRAS[name] for name in names if name in EXTRAS)
+        asked = f"{wheel.name}[{extras}]" if extras else wheel.name
         if wheelhouse:
-            _fetch(wheel, made / WHEELS)
-        _instruct(made, wheel.name, names, checkout, wheelhouse)
+            _fetch(asked, made)
+        _instruct(made, wheel.name, asked, names, checkout, wheelhouse)
         solutions = solution_texts(checkout)
         looked_at = prove(made, solutions)
         if folder.exists():
@@ -178,9 +184,15 @@ def _build(checkout: Checkout, folder: Path) -> Path:
     return found[0]
 
 
-def _fetch(wheel: Path, folder: Path) -> None:
-    """The wheels of what the course needs, and a copy of its own."""
-    command = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", str(folder), str(wheel)]
+def _fetch(asked: str, folder: Path) -> None:
+    """The wheels of what the course needs, and a copy of its own.
+
+    Args:
+        asked: the file of the course's wheel, with its extras.
+        folder: in which it lies, and in which a folder with the wheels is made.
+    """
+    options = ["-q", "--only-binary=:all:", "-d", str(folder / WHEELS)]
+    command = [sys.executable, "-m", "pip", "download", *options, str(folder / asked)]
     _run(command, "The wheels for a room without internet cannot be fetched")
 
 
@@ -194,17 +206,31 @@ def _run(command: list[str], problem: str, **settings: str) -> str:
     return done.stdout
 
 
-def _instruct(folder: Path, wheel: str, names: list[str], checkout: Checkout, wheelhouse: bool) -> None:
+def _instruct(folder: Path, wheel: str, asked: str, names: list[str], checkout: Checkout, wheelhouse: bool) -> None:
+    asked = f'"{asked}"' if asked != wheel else wheel  # shells take brackets for something else
     lessons = [checkout.lesson_of(name) for name in names]
     text = INSTRUCTIONS.format(
         title=lessons[0].title if len(lessons) == 1 else "Short-term memory of LLM applications",
-        install=f"--no-index --find-links {WHEELS} {wheel}" if wheelhouse else wheel,
+        install=f"--no-index --find-links {WHEELS} {asked}" if wheelhouse else asked,
         notebooks=NOTEBOOKS,
         wheel=wheel,
+        asked=asked,
+        number=int(names[0][:2]),
+        others=_OTHERS if len(names) < len(checkout.names()) else "",
+        fits=_fits() if wheelhouse else "",
         exercise=next(iter(lessons[0].exercises)),
         files="\n".join(f"- `{lesson.name}.ipynb` ({lesson.points} points)" for lesson in lessons),
     )
     (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _fits() -> str:
+    """Where the wheels can be installed: on systems like this one."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return (
+        f" What is installed comes from `{WHEELS}`, without a network. It fits\nPython {python} on "
+        f"{platform.system()} ({platform.machine()}); `python3 --version` says which Python you have."
+    )
 
 
 # -- the proof -----------------------------------------------------------------------------------------

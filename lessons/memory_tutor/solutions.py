@@ -66,7 +66,7 @@ def _cells(exercise: Exercise) -> Iterator[tuple[str | None, str]]:
     if notebook is None or not notebook.is_file():
         raise NoSolution(
             f"This installation of memory-tutor carries no solutions, so that of {exercise.answer} cannot be shown.\n"
-            "Ask your teacher, or install memory-tutor from its public release."
+            "Ask your teacher."
         )
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_tutor import releasing
+from memory_tutor import releasing, workspace
 from memory_tutor.checkout import Checkout, CheckoutError
 from memory_tutor.releasing import ReleaseError
 
@@ -38,7 +39,26 @@ def test_the_instructions_name_what_is_there(released: releasing.Release) -> Non
     told = (released.folder / "README.md").read_text(encoding="utf-8")
     assert told.count(released.wheel) >= 3
     assert "`02_manual_history.ipynb` (12 points)" in told and "01_" not in told
-    assert "{" not in told
+    assert "memory-tutor start lessons --lesson 2" in told and "the other lessons of the course" in told
+    assert "{" not in told and "langchain" not in told
+
+
+def test_lesson_7_is_installed_with_its_frameworks(tmp_path: Path) -> None:
+    made = releasing.release(tmp_path / "week-7", ["7"])
+    told = (made.folder / "README.md").read_text(encoding="utf-8")
+    assert told.count(f'pip install "{made.wheel}[langchain]"') == 2, "on Linux, on Windows"
+    assert f"upload `{made.wheel}` into" in told, "a file's name, as it is"
+
+
+def test_the_instructions_lead_to_the_notebook_that_is_handed_in(released: releasing.Release, tmp_path: Path) -> None:
+    """`start lessons` takes the folder that was released: what is written there is what is graded."""
+    folder = shutil.copytree(released.folder, tmp_path / "unpacked") / "lessons"
+    answered = (folder / "02_manual_history.ipynb").read_bytes().replace(b"raise NotImplementedError", b"return 1")
+    (folder / "02_manual_history.ipynb").write_bytes(answered)
+    assert workspace.make(folder) == folder
+    copied = workspace.copy_lessons(folder)
+    assert {"02_manual_history", "04_sliding_windows", *copied} == set(Checkout.here().names())
+    assert (folder / "02_manual_history.ipynb").read_bytes() == answered
 
 
 def test_the_wheel_starts_a_lesson_and_says_kindly_that_it_has_no_solution(
