@@ -9,7 +9,9 @@ import sys
 import zipfile
 from pathlib import Path
 
+import class_of
 import pytest
+import yaml
 
 from memory_tutor import releasing, workspace
 from memory_tutor.checkout import Checkout, CheckoutError
@@ -132,3 +134,28 @@ def test_a_wheelhouse_that_cannot_be_fetched_leaves_nothing(tmp_path: Path, monk
     with pytest.raises(ReleaseError, match=r"^The wheels for a room without internet cannot be fetched: ERROR: .*"):
         releasing.release(tmp_path / "new", ["1"], wheelhouse=True)
     assert files(tmp_path) == set()
+
+
+def test_the_guides_workflow_marks_what_was_pushed(tmp_path: Path) -> None:
+    """Its last line, in a release with right answers, with one wrong answer, and untouched."""
+    guide = (ROOT / "solutions" / "README.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(guide.partition("```yaml\n")[2].partition("```")[0])
+    *_, install, check = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    made = releasing.release(tmp_path / "repository", ["1"])
+    assert list(made.folder.glob(install.removeprefix("pip install ./")))
+    notebook = made.folder / "lessons" / "01_stateless_calls.ipynb"
+    answers = {
+        "passed": class_of.answered("01_stateless_calls"),
+        "not yet": class_of.answered("01_stateless_calls", ask="def ask(client, text):\n    return text"),
+    }
+    codes = {"untouched": _run(check, made.folder)}
+    for name, book in answers.items():
+        notebook.write_bytes(class_of.data(book))
+        codes[name] = _run(check, made.folder)
+    assert codes == {"untouched": 1, "passed": 0, "not yet": 1}
+
+
+def _run(line: str, folder: Path) -> int:
+    """The exit code of a shell's line, with this Python's programs."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(line, shell=True, cwd=folder, env={**os.environ, "PATH": programs}).returncode
