@@ -94,6 +94,8 @@ def test_a_misspelt_name_is_told_where_it_was_defined_later() -> None:
     assert Kernel(second, first).notes("trim_turns") == []
     missing = "NOT ATTEMPTED trim_turns: `trim_turns` is not defined yet."
     assert Kernel(second).notes("trim_turns", missing)[1:] == [told.replace(" that ran later", "")]
+    assert Kernel("def Ask(): pass").notes() == ["The name to define is `ask`; a cell defines `Ask`."]
+    assert Kernel("def task(): pass", "def as_(): pass").notes() == []
 
 
 def test_a_missing_name_that_an_exercise_defines_is_told_once() -> None:

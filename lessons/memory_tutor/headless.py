@@ -13,6 +13,7 @@ from memory_tutor.codec import printable, shorten
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import WORD, Exercise, Result, run_check
 from memory_tutor.learner import CellResult, PipeLearner
+from memory_tutor.names import definitions, spelt_like
 from memory_tutor.notebooks import checked_name
 from memory_tutor.resetting import defines
 from memory_tutor.workspace import read_notebook
@@ -133,12 +134,20 @@ def recorded(lesson: str) -> Callable[[cassette.Request], cassette.Response]:
 def never_defined(
     result: Result, exercise: Exercise, cells: Sequence[tuple[int, str]], ran: Sequence[CellResult]
 ) -> Result:
-    """The result of a check that found no function because the cell that defines it stopped: an error, no idleness."""
+    """The result of a check that found no function, with the reason.
+
+    The cell that defines it stopped, which is an error and no idleness; or the function has a name that is like it.
+    """
     if result.status != "not attempted":
         return result
     why = list(stopped(cells, ran, [exercise.answer]))
     if not why:
-        return result
+        others = {name for _, source in cells for name in definitions(source)} - {
+            *checks.lesson(exercise.lesson).answers
+        }
+        like = spelt_like(exercise.answer, others)
+        hint = f"\nThe name to define is `{exercise.answer}`; a cell defines `{like}`." if like else ""
+        return replace(result, message=result.message + hint)
     message = f"{WORD['raised']} {exercise.name}: {shorten(' '.join(why[-1].split()), SAID)}"
     return replace(result, status="raised", message=printable(message))
 

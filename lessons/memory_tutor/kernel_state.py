@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import difflib
 import linecache
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,12 +9,11 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
+from memory_tutor.names import DEFINITION, definitions, spelt_like
+
 #: What a check says of a name that the kernel does not know, and what Python says of one.
 _NOT_DEFINED = re.compile(r"`\w+` is not defined yet\.")
 _NAME_ERROR = re.compile(r"NameError: name '(\w+)' is not defined")
-_DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
-#: From which likeness on, 0 to 1, a name is taken for another one, misspelt.
-_ALIKE = 0.9
 
 
 def notes(answer: str, message: str, namespace: Mapping[str, Any], names: Collection[str]) -> list[str]:
@@ -56,30 +53,19 @@ def _notes(answer: str, message: str, namespace: Mapping[str, Any], names: Colle
         begins = f"the newest cell that begins `{_begins(cells[newest], answer)}`"
         yield f"Checked was the `{answer}` that ran last; {begins} did not run to its end."
         return
-    others = {name for cell in cells[origin + 1 :] for name in _defined(cell)} - {*names, answer}
-    for name in difflib.get_close_matches(answer, others, n=1, cutoff=_ALIKE):
+    others = {name for cell in cells[origin + 1 :] for name in definitions(cell)} - {*names, answer}
+    if name := spelt_like(answer, others):
         yield f"The name to define is `{answer}`; a cell{' that ran later' if origin >= 0 else ''} defines `{name}`."
 
 
 def _newest(cells: Sequence[str], name: str) -> int | None:
     """The place of the last cell that defines a name, whether it could be run or not."""
-    return next((place for place in reversed(range(len(cells))) if name in _defined(cells[place])), None)
-
-
-def _defined(cell: str) -> list[str]:
-    """The functions and classes that a cell defines at its top; what is no Python is read line by line."""
-    if "def" not in cell and "class" not in cell:
-        return []
-    try:
-        body = ast.parse(cell).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _DEFINITION.findall(cell)
-    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    return next((place for place in reversed(range(len(cells))) if name in definitions(cells[place])), None)
 
 
 def _begins(cell: str, name: str) -> str:
     """How the definition in a cell begins: "def ask"."""
-    found = next((each[0] for each in _DEFINITION.finditer(cell) if each[1] == name), f"def {name}")
+    found = next((each[0] for each in DEFINITION.finditer(cell) if each[1] == name), f"def {name}")
     return " ".join(found.split())
 
 

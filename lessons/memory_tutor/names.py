@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import difflib
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+#: The head of a function or class at the top of a cell; group 1 is its name.
+DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
+#: From which likeness on, 0 to 1, a name is taken for another one, misspelt.
+_ALIKE = 0.9
 
 
 class LintSyntaxError(ValueError):
@@ -23,6 +30,28 @@ def bound_names(source: str) -> set[str]:
     found = _Names()
     found.visit(parsed(source))
     return found.names
+
+
+def definitions(cell: str) -> list[str]:
+    """The functions and classes that a cell defines at its top; what is no Python is read line by line."""
+    if "def" not in cell and "class" not in cell:
+        return []
+    try:
+        body = ast.parse(cell).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return DEFINITION.findall(cell)
+    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+
+
+def spelt_like(name: str, others: Iterable[str]) -> str:
+    """Which of some other names is a name misspelt, be it in case or underscores alone; "" if none is."""
+    written = {_letters(other): other for other in sorted(others)}
+    alike = difflib.get_close_matches(_letters(name), written, n=1, cutoff=_ALIKE)
+    return written[alike[0]] if alike else ""
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").casefold()
 
 
 def tutor_calls(source: str) -> list[tuple[str, str]]:

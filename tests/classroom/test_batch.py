@@ -150,6 +150,19 @@ def test_an_answer_whose_cell_stops_is_stopped_by_an_error(tmp_path: Path) -> No
     assert re.match(r"STOPPED BY AN ERROR say: Cell \d+ stopped: SyntaxError: ", say.message)
 
 
+@pytest.mark.parametrize("name", ["Say", "_say", "sAy_"])
+def test_a_function_with_another_name_is_named(tmp_path: Path, name: str) -> None:
+    right = "def {}(history, text):\n    return text"
+    renamed = notebook("ada", answered(LESSON, say=right.format(name)))
+    other = notebook("bob", answered(LESSON, say=right.format("talk")))
+    ada, bob = (
+        mark.results[0]
+        for mark in batch.grade(handed_in(tmp_path / "in", [renamed, other]), tmp_path / "out", TWO).marks
+    )
+    assert (ada.status, ada.points) == (bob.status, bob.points) == ("not attempted", 0)
+    assert ada.message == f"{bob.message}\nThe name to define is `say`; a cell defines `{name}`."
+
+
 def test_another_version_of_the_checks_keeps_the_old_marks_beside_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
