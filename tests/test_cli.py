@@ -503,3 +503,19 @@ def test_a_current_folder_that_is_gone_is_told_in_a_sentence(
     gone.rmdir()
     ran = run("start", "--no-browser")
     assert ran.code == 1 and "The folder that you are in is gone" in ran.err
+
+
+def test_who_presses_ctrl_c_while_it_is_imported_sees_one_word(capfd: pytest.CaptureFixture[str]) -> None:
+    code = """
+import runpy, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("memory_tutor", run_name="__main__")
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 130
+    assert capfd.readouterr() == ("", "Stopped.\n")

@@ -69,7 +69,7 @@ def test_the_metadata(wheel: Path) -> None:
     told = message_from_bytes(archive.read(f"{folder}/METADATA"))
     assert (told["Name"], told["License-Expression"]) == ("memory-tutor", "MIT AND CC-BY-4.0")
     assert told["Requires-Python"] == ">=3.11"
-    assert "memory-tutor = memory_tutor.cli:main" in archive.read(f"{folder}/entry_points.txt").decode()
+    assert "memory-tutor = memory_tutor.__main__:main" in archive.read(f"{folder}/entry_points.txt").decode()
     assert f"{folder}/licenses/LICENSE" in archive.namelist()
     assert not [name for name in archive.namelist() if not name.startswith(("memory_tutor/", folder))]
 

@@ -38,7 +38,7 @@ from memory_tutor.grading.records import Mark, Records
 #: Seconds between two looks at the memory of a command's processes, and until all of them must have ended.
 LOOK, END = 0.25, 5.0
 MB = 1 << 20
-COMMAND = [sys.executable, "-c", "from memory_tutor.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "memory_tutor"]
 
 
 # -- measuring a command ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 #: The command of this Python's memory-tutor.
-COMMAND = [sys.executable, "-c", "from memory_tutor.cli import main; main()"]
+COMMAND = [sys.executable, "-m", "memory_tutor"]
 #: Seconds that JupyterLab, a notebook or a cell may take; a busy machine takes its time.
 PATIENCE = 60
 MILLISECONDS = PATIENCE * 1000

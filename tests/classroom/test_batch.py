@@ -380,7 +380,7 @@ def test_the_command_says_what_is_wrong(
 @pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is sent in another way there")
 def test_an_interrupted_batch_goes_on_where_it_was(tmp_path: Path) -> None:
     place = handed_in(tmp_path / "in", [class_of.able(LESSON, f"s{number:02}") for number in range(6)])
-    command = [sys.executable, "-c", "from memory_tutor.cli import main; main()", "grade", str(place), "--jobs", "1"]
+    command = [sys.executable, "-m", "memory_tutor", "grade", str(place), "--jobs", "1"]
     with subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
     ) as process:
