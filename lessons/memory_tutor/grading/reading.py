@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from memory_tutor.codec import shorten
 from memory_tutor.grading.listing import Unreadable
 from memory_tutor.notebooks import CHECK_LINE
 from memory_tutor.resetting import defines
@@ -106,7 +107,7 @@ def _document(data: bytes) -> dict[str, Any]:
 
 
 def _said(error: ValueError) -> str:
-    return re.sub(r": line \d+ column.*", "", " ".join(str(error).split()))[:80].lower() or "no JSON"
+    return shorten(re.sub(r": line \d+ column.*", "", " ".join(str(error).split())), 80).lower() or "no JSON"
 
 
 def _parts(data: bytes) -> int:
