@@ -54,6 +54,12 @@ class Host(Protocol):
     def folder(self) -> str:
         """Make an empty folder that the learner's code and the check reach by this path."""
 
+    def no_room(self) -> str:
+        """That the learner's code has used up what room there is for its files, a sentence; "" if it has not.
+
+        What is full beside, such as the disk of this machine, is not the learner's doing.
+        """
+
     def run(self, function: Callable[..., T], *args: object) -> T:
         """Do something of the check's with files that the learner's code has made, where these files are.
 
@@ -87,6 +93,9 @@ class ThisMachine:
         # On Windows a file that the learner's code has left open cannot be removed.
         self._folders.append(tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True))
         return self._folders[-1].name
+
+    def no_room(self) -> str:
+        return ""
 
     def run(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)

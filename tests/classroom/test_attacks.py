@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from class_of import answered
 
 from memory_tutor import checks, course, seccomp
 from memory_tutor.cassette import Request, Response
@@ -415,6 +417,47 @@ def marked(sandbox: Sandbox, cells: list[str], exercise: str, answer: Any = None
     asked = checks.find_exercise(exercise)
     with sandbox.learner([SET_UP, *cells], answer, lesson=asked.lesson) as learner:
         return run_check(asked, learner)
+
+
+#: Leave no byte, or no file, for anybody else.
+FILLS = {
+    "64 MB": "with open('fill', 'wb', buffering=0) as file:\n    while file.write(b'x' * (1 << 12)): pass",
+    "4,000 files": "while True: open(f'{(number := number + 1)}', 'w').close()",
+}
+FILL = """
+number = 0
+for name in "abc":  # no file may be as long as all that there is room for
+    try: exec(code.replace("fill", name))
+    except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("exercise", ["save_session", "load_session", "SqliteStore"])
+@pytest.mark.parametrize("fill", FILLS)
+def test_who_fills_the_disk_is_told_so(sandbox: Sandbox, fill: str, exercise: str) -> None:
+    cells = ["".join(cell["source"]) for cell in answered("06_persistence")["cells"] if cell["cell_type"] == "code"]
+    result = marked(sandbox, [f"code = {FILLS[fill]!r}" + FILL, *cells], exercise)
+    assert (result.status, result.points) == ("raised", 0)
+    assert result.message.endswith(f"The code of this notebook left no room in its folder ({fill}).")
+    assert "/proc" not in result.message and "/tmp" not in result.message
+
+
+def test_a_wrong_answer_stays_one_on_a_full_disk(sandbox: Sandbox) -> None:
+    result = marked(sandbox, [f"code = {FILLS['64 MB']!r}" + FILL, "def ask(text): print(text)"], "ask")
+    assert result.status == "wrong" and result.message.endswith("left no room in its folder (64 MB).")
+    idle = marked(sandbox, [f"code = {FILLS['64 MB']!r}" + FILL], "ask")
+    assert idle.status == "not attempted"
+
+
+def test_a_full_disk_of_this_machine_is_not_the_students(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def symlink_to(self: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(target), None, str(self))
+
+    monkeypatch.setattr(Path, "symlink_to", symlink_to)
+    result = marked(sandbox, ["def save_session(folder, session_id, session): pass"], "save_session")
+    assert result.status == "not gradable"
+    assert "The machine that checks has no room left (No space left on device)." in result.message
+    assert "/proc" not in result.message and "/tmp" not in result.message
 
 
 #: Sends what it likes over the socket of its process.

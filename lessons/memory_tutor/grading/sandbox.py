@@ -63,6 +63,8 @@ MEMORY, LOOK = 1536 * MB, 0.1
 START, DO = 60.0, 20.0
 #: Seconds for what a check does with a learner's files.
 ASIDE = 20.0
+#: Bytes and files below which there is no room in a notebook's folder: what could not be written has been taken back.
+SPARE, SPARE_FILES = MB // 4, 10
 #: What the learner's side needs of this package. Nothing else of it is in the sandbox.
 MODULES = (
     "__init__", "cassette", "channel", "codec", "course", "errors", "exercises", "extras", "inside", "limits",
@@ -451,6 +453,17 @@ class _Submission:
         link.symlink_to(inside)
         self._links.append(link)
         return str(link / folder.name)
+
+    def no_room(self) -> str:
+        try:
+            room = os.statvfs(self._root / "tmp")
+        except OSError:  # it has ended
+            return ""
+        if room.f_bavail * room.f_frsize < SPARE:
+            return f"The code of this notebook left no room in its folder ({room.f_blocks * room.f_frsize // MB} MB)."
+        if room.f_favail < SPARE_FILES:
+            return f"The code of this notebook left no room in its folder ({room.f_files:,} files)."
+        return ""
 
     def run(self, function: Callable[..., T], *args: object) -> T:
         module = inspect.getmodule(function)
