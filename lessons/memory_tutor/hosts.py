@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
+from memory_tutor import leftovers
 from memory_tutor.limits import Limits
 
 T = TypeVar("T")
@@ -91,7 +92,7 @@ class ThisMachine:
 
     def folder(self) -> str:
         # On Windows a file that the learner's code has left open cannot be removed.
-        self._folders.append(tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True))
+        self._folders.append(tempfile.TemporaryDirectory(prefix=leftovers.prefix(), ignore_cleanup_errors=True))
         return self._folders[-1].name
 
     def no_room(self) -> str:
@@ -117,7 +118,7 @@ class _Process:
     stopped = ""
 
     def __init__(self, directory: Path | None, limits: Limits | None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=leftovers.prefix(), ignore_cleanup_errors=True)
         known = os.environ if limits is None else {name: os.environ[name] for name in NEEDED if name in os.environ}
         environment = {name: value for name, value in known.items() if name not in SECRET}
         # IPython keeps a profile somewhere: not in the user's own folder.

@@ -1,7 +1,7 @@
 """Worker processes that mark submissions, one at a time each: what happens to one costs its one submission.
 
 A worker tells each result when it has it. One that takes too long is ended, and one that dies is replaced; what it has
-told until then counts.
+told until then counts. What a worker leaves behind when it is killed is removed, at the latest when a batch begins.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any
 
+from memory_tutor import leftovers
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Result
 
@@ -83,6 +84,7 @@ def run(
     Raises:
         PoolError: no worker starts, or there is no sandbox and one is required.
     """
+    leftovers.clear()
     queue = _Queue(tasks)
     workers: list[_Worker] = []
     try:
@@ -110,6 +112,7 @@ def run(
             worker.tell_to_end()
         for worker in workers:
             worker.wait()
+        leftovers.clear()
 
 
 class _Queue:

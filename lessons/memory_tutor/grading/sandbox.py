@@ -42,7 +42,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from memory_tutor import course, lending, notebooks, seccomp
+from memory_tutor import course, leftovers, lending, notebooks, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import CheckFailed
@@ -443,7 +443,7 @@ class _Submission:
             return _Confined(ours, self._receive())
 
     def folder(self) -> str:
-        name = f"memory-tutor-{secrets.token_hex(8)}"
+        name = leftovers.prefix() + secrets.token_hex(8)
         inside = self._root / "tmp" / name
         folder = inside / "in"
         for made in (inside, folder):
