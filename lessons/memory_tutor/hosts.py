@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, ClassVar, Protocol, TypeVar
 
-from memory_tutor import leftovers
+from memory_tutor import leftovers, orphans
 from memory_tutor.limits import Limits
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class ThisMachine:
     Args:
         directory: in which the cells run; None for one of their own.
         limits: for the process; None for those that hold anyway. With limits, it gets only what it needs of the
-            environment, too.
+            environment, and what it has started ends with it, if this is Linux.
     """
 
     def __init__(self, directory: Path | None = None, limits: Limits | None = None) -> None:
@@ -116,8 +116,11 @@ class _Process:
     """A process of this user's; see `ThisMachine`."""
 
     stopped = ""
+    #: The numbers of all that live: what one of them leaves behind is told from the others by it.
+    _living: ClassVar[set[int]] = set()
 
     def __init__(self, directory: Path | None, limits: Limits | None) -> None:
+        self._others = None if limits is None else orphans.adopt()
         self._folder = tempfile.TemporaryDirectory(prefix=leftovers.prefix(), ignore_cleanup_errors=True)
         known = os.environ if limits is None else {name: os.environ[name] for name in NEEDED if name in os.environ}
         environment = {name: value for name, value in known.items() if name not in SECRET}
@@ -136,6 +139,7 @@ class _Process:
             cwd=directory or self._folder.name,
             start_new_session=True,
         )
+        self._living.add(self._popen.pid)
         assert self._popen.stdin is not None and self._popen.stdout is not None
         self.incoming, self.outgoing = self._popen.stdout, self._popen.stdin
 
@@ -149,4 +153,7 @@ class _Process:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
+        self._living.discard(self._popen.pid)
+        if self._others is not None:  # a process that has left its group is not killed with it
+            orphans.end(self._others | self._living)
         _remove(self._folder)

@@ -1,4 +1,4 @@
-"""Temporary folders named after the process that makes them: what one that is killed leaves can be told, and removed."""
+"""Temporary folders named after the process that makes them: what a killed one leaves can be told, and removed."""
 
 from __future__ import annotations
 

@@ -700,6 +700,53 @@ def test_without_bubblewrap_every_report_can_say_so(monkeypatch: pytest.MonkeyPa
             assert tried(learner, "x = b'x' * (10 << 30)").startswith("MemoryError")
 
 
+#: Leaves the group and the session of its process, with its own environment, and says who it is.
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        with open("who.part", "w") as file: file.write(str(os.getpid()))
+        os.rename("who.part", "who")
+        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], {})
+    os._exit(0)
+while not os.path.exists("who"): time.sleep(0.01)
+answer = int(open("who").read())
+"""
+
+
+def lives(number: int) -> bool:
+    """Whether there is a process; one that has ended lives no more, also where nobody has waited for it."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can tell whose it is, and the report says so")
+def test_without_bubblewrap_a_daemon_ends_with_its_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
+    with (
+        subprocess.Popen(["sleep", "600"]) as ours,
+        sandboxes.open_sandbox() as opened,
+        opened.learner([RUN], seconds=60) as other,
+    ):
+        with opened.learner([RUN], seconds=60) as learner:
+            daemon = learner.call("run", DAEMON).value
+            assert lives(daemon)
+        assert not lives(daemon)
+        assert ours.poll() is None and still_works(other), "what others have started is left alone"
+        ours.kill()
+
+
+@pytest.mark.parametrize(("system", "said"), [("linux", False), ("darwin", True), ("win32", True)])
+def test_what_is_not_isolated_is_named(monkeypatch: pytest.MonkeyPatch, system: str, said: bool) -> None:
+    monkeypatch.setattr(sandboxes.sys, "platform", system)
+    told = sandboxes._Open("bubblewrap is not installed").isolation
+    assert "files and network included" in told and "\n" not in told
+    assert told.endswith("What it has started may be running still.") is said
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a path is too long there long before")
 def test_without_bubblewrap_folders_within_folders_are_no_fault(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -166,9 +166,10 @@ class _Open:
 
     def __init__(self, why: str) -> None:
         limits = "time" if sys.platform == "win32" else "time, memory, open files and the size of files"
+        alive = "" if sys.platform == "linux" else " What it has started may be running still."
         self.isolation = (
             f"NOT ISOLATED ({why}): the code of this notebook ran with the rights of who marked it, files and network "
-            f"included; only {limits} were limited."
+            f"included; only {limits} were limited.{alive}"
         )
 
     def learner(
