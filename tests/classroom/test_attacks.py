@@ -727,7 +727,7 @@ def lives(number: int) -> bool:
 def test_without_bubblewrap_a_daemon_ends_with_its_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
     with (
-        subprocess.Popen(["sleep", "600"]) as ours,
+        subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as ours,
         sandboxes.open_sandbox() as opened,
         opened.learner([RUN], seconds=60) as other,
     ):
@@ -736,7 +736,6 @@ def test_without_bubblewrap_a_daemon_ends_with_its_notebook(monkeypatch: pytest.
             assert lives(daemon)
         assert not lives(daemon)
         assert ours.poll() is None and still_works(other), "what others have started is left alone"
-        ours.kill()
 
 
 @pytest.mark.parametrize(("system", "said"), [("linux", False), ("darwin", True), ("win32", True)])
