@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from memory_tutor.exercises import (
@@ -56,6 +59,19 @@ def test_an_error_of_the_check_is_not_gradable() -> None:
     result = checked(raising(KeyError("absent")))
     assert result.status == "not gradable" and "fault of the course" in result.message
     assert "KeyError" in result.message
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE])
+def test_a_machine_without_room_is_no_fault_of_the_learners(number: int) -> None:
+    result = checked(raising(OSError(number, os.strerror(number), "/tmp/ours")))
+    assert (result.status, result.points) == ("not gradable", 0)
+    assert os.strerror(number) in result.message and "says nothing about your answer" in result.message
+    assert "/tmp" not in result.message and "fault of the course" not in result.message
+
+
+def test_an_error_of_the_check_names_no_path() -> None:
+    result = checked(raising(PermissionError(errno.EACCES, "Permission denied", "/tmp/ours")))
+    assert result.status == "not gradable" and "PermissionError: Permission denied\n" in result.message
 
 
 def test_an_interrupt_is_no_outcome() -> None:

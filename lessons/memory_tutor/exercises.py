@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -201,26 +202,48 @@ WORD: dict[Status, str] = {
 }
 
 
+#: What the system says when a disk, or the table of open files, is full.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
 def run_check(exercise: Exercise, learner: Learner) -> Result:
     """Check a learner's answer.
 
     Returns:
         The outcome; a CheckFailed of the check becomes a result. An error in the check itself is
-        "not gradable": it must never count against the learner.
+        "not gradable": it must never count against the learner. It is "raised" where the learner's code has left
+        the check no room for its files.
     """
     try:
         exercise.check(learner)
-    except CheckFailed as failed:
+    except NotAttempted as failed:
         return _result(exercise, failed.status, 0, failed.message)
+    except CheckFailed as failed:
+        if not (why := learner.no_room()):
+            return _result(exercise, failed.status, 0, failed.message)
+        status: Status = "wrong" if failed.status == "wrong" else "raised"
+        return _result(exercise, status, 0, f"{failed.message}\n{why}")
+    except OSError as error:
+        if why := learner.no_room():
+            return _result(exercise, "raised", 0, why)
+        return _result(exercise, "not gradable", 0, _failed(error))
     except Exception as error:
-        return _result(
-            exercise,
-            "not gradable",
-            0,
-            f"The check itself failed with {type(error).__name__}: {error}\n"
-            "This is a fault of the course, not of your answer. Please report it.",
-        )
+        return _result(exercise, "not gradable", 0, _failed(error))
     return _result(exercise, "passed", exercise.points, f"{exercise.points} of {exercise.points} points")
+
+
+def _failed(error: Exception) -> str:
+    """What is said of an error that is not the learner's; no path of the machine that checks is in it."""
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return (
+            f"The machine that checks has no room left ({error.strerror}).\n"
+            "This says nothing about your answer. It can be checked when there is room again."
+        )
+    said = (error.strerror if isinstance(error, OSError) else None) or error
+    return (
+        f"The check itself failed with {type(error).__name__}: {said}\n"
+        "This is a fault of the course, not of your answer. Please report it."
+    )
 
 
 def _result(exercise: Exercise, status: Status, points: int, message: str) -> Result:

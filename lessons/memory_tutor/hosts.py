@@ -15,8 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, ClassVar, Protocol, TypeVar
 
+from memory_tutor import leftovers, orphans
 from memory_tutor.limits import Limits
 
 T = TypeVar("T")
@@ -54,6 +55,12 @@ class Host(Protocol):
     def folder(self) -> str:
         """Make an empty folder that the learner's code and the check reach by this path."""
 
+    def no_room(self) -> str:
+        """That the learner's code has used up what room there is for its files, a sentence; "" if it has not.
+
+        What is full beside, such as the disk of this machine, is not the learner's doing.
+        """
+
     def run(self, function: Callable[..., T], *args: object) -> T:
         """Do something of the check's with files that the learner's code has made, where these files are.
 
@@ -72,7 +79,7 @@ class ThisMachine:
     Args:
         directory: in which the cells run; None for one of their own.
         limits: for the process; None for those that hold anyway. With limits, it gets only what it needs of the
-            environment, too.
+            environment, and what it has started ends with it, if this is Linux.
     """
 
     def __init__(self, directory: Path | None = None, limits: Limits | None = None) -> None:
@@ -85,8 +92,11 @@ class ThisMachine:
 
     def folder(self) -> str:
         # On Windows a file that the learner's code has left open cannot be removed.
-        self._folders.append(tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True))
+        self._folders.append(tempfile.TemporaryDirectory(prefix=leftovers.prefix(), ignore_cleanup_errors=True))
         return self._folders[-1].name
+
+    def no_room(self) -> str:
+        return ""
 
     def run(self, function: Callable[..., T], *args: object) -> T:
         return function(*args)
@@ -106,9 +116,12 @@ class _Process:
     """A process of this user's; see `ThisMachine`."""
 
     stopped = ""
+    #: The numbers of all that live: what one of them leaves behind is told from the others by it.
+    _living: ClassVar[set[int]] = set()
 
     def __init__(self, directory: Path | None, limits: Limits | None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="memory-tutor-", ignore_cleanup_errors=True)
+        self._others = None if limits is None else orphans.adopt()
+        self._folder = tempfile.TemporaryDirectory(prefix=leftovers.prefix(), ignore_cleanup_errors=True)
         known = os.environ if limits is None else {name: os.environ[name] for name in NEEDED if name in os.environ}
         environment = {name: value for name, value in known.items() if name not in SECRET}
         # IPython keeps a profile somewhere: not in the user's own folder.
@@ -126,6 +139,7 @@ class _Process:
             cwd=directory or self._folder.name,
             start_new_session=True,
         )
+        self._living.add(self._popen.pid)
         assert self._popen.stdin is not None and self._popen.stdout is not None
         self.incoming, self.outgoing = self._popen.stdout, self._popen.stdin
 
@@ -139,4 +153,7 @@ class _Process:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
+        self._living.discard(self._popen.pid)
+        if self._others is not None:  # a process that has left its group is not killed with it
+            orphans.end(self._others | self._living)
         _remove(self._folder)

@@ -353,6 +353,10 @@ class Learner:
         """
         return self._desk.host.folder()
 
+    def no_room(self) -> str:
+        """That the learner's code has used up the room for its files, a sentence; "" if it has not: see `Host`."""
+        return self._desk.host.no_room()
+
     def aside(self, function: Callable[..., T], *args: object) -> T:
         """Do something of the check's with the files in such a folder, where they can do no harm.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from class_of import answered
 
 from memory_tutor import checks, course, seccomp
 from memory_tutor.cassette import Request, Response
@@ -417,6 +419,47 @@ def marked(sandbox: Sandbox, cells: list[str], exercise: str, answer: Any = None
         return run_check(asked, learner)
 
 
+#: Leave no byte, or no file, for anybody else.
+FILLS = {
+    "64 MB": "with open('fill', 'wb', buffering=0) as file:\n    while file.write(b'x' * (1 << 12)): pass",
+    "4,000 files": "while True: open(f'{(number := number + 1)}', 'w').close()",
+}
+FILL = """
+number = 0
+for name in "abc":  # no file may be as long as all that there is room for
+    try: exec(code.replace("fill", name))
+    except OSError: pass
+"""
+
+
+@pytest.mark.parametrize("exercise", ["save_session", "load_session", "SqliteStore"])
+@pytest.mark.parametrize("fill", FILLS)
+def test_who_fills_the_disk_is_told_so(sandbox: Sandbox, fill: str, exercise: str) -> None:
+    cells = ["".join(cell["source"]) for cell in answered("06_persistence")["cells"] if cell["cell_type"] == "code"]
+    result = marked(sandbox, [f"code = {FILLS[fill]!r}" + FILL, *cells], exercise)
+    assert (result.status, result.points) == ("raised", 0)
+    assert result.message.endswith(f"The code of this notebook left no room in its folder ({fill}).")
+    assert "/proc" not in result.message and "/tmp" not in result.message
+
+
+def test_a_wrong_answer_stays_one_on_a_full_disk(sandbox: Sandbox) -> None:
+    result = marked(sandbox, [f"code = {FILLS['64 MB']!r}" + FILL, "def ask(text): print(text)"], "ask")
+    assert result.status == "wrong" and result.message.endswith("left no room in its folder (64 MB).")
+    idle = marked(sandbox, [f"code = {FILLS['64 MB']!r}" + FILL], "ask")
+    assert idle.status == "not attempted"
+
+
+def test_a_full_disk_of_this_machine_is_not_the_students(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def symlink_to(self: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(target), None, str(self))
+
+    monkeypatch.setattr(Path, "symlink_to", symlink_to)
+    result = marked(sandbox, ["def save_session(folder, session_id, session): pass"], "save_session")
+    assert result.status == "not gradable"
+    assert "The machine that checks has no room left (No space left on device)." in result.message
+    assert "/proc" not in result.message and "/tmp" not in result.message
+
+
 #: Sends what it likes over the socket of its process.
 WRITE = """
 import json, os, socket, stat
@@ -655,6 +698,52 @@ def test_without_bubblewrap_every_report_can_say_so(monkeypatch: pytest.MonkeyPa
         assert learner.call("run", "import os\nanswer = os.environ.get('A_SECRET')").value is None
         if sys.platform == "linux":
             assert tried(learner, "x = b'x' * (10 << 30)").startswith("MemoryError")
+
+
+#: Leaves the group and the session of its process, with its own environment, and says who it is.
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        with open("who.part", "w") as file: file.write(str(os.getpid()))
+        os.rename("who.part", "who")
+        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], {})
+    os._exit(0)
+while not os.path.exists("who"): time.sleep(0.01)
+answer = int(open("who").read())
+"""
+
+
+def lives(number: int) -> bool:
+    """Whether there is a process; one that has ended lives no more, also where nobody has waited for it."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can tell whose it is, and the report says so")
+def test_without_bubblewrap_a_daemon_ends_with_its_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
+    with (
+        subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as ours,
+        sandboxes.open_sandbox() as opened,
+        opened.learner([RUN], seconds=60) as other,
+    ):
+        with opened.learner([RUN], seconds=60) as learner:
+            daemon = learner.call("run", DAEMON).value
+            assert lives(daemon)
+        assert not lives(daemon)
+        assert ours.poll() is None and still_works(other), "what others have started is left alone"
+
+
+@pytest.mark.parametrize(("system", "said"), [("linux", False), ("darwin", True), ("win32", True)])
+def test_what_is_not_isolated_is_named(monkeypatch: pytest.MonkeyPatch, system: str, said: bool) -> None:
+    monkeypatch.setattr(sandboxes.sys, "platform", system)
+    told = sandboxes._Open("bubblewrap is not installed").isolation
+    assert "files and network included" in told and "\n" not in told
+    assert told.endswith("What it has started may be running still.") is said
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a path is too long there long before")

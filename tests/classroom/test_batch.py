@@ -432,3 +432,28 @@ def test_a_seed_gives_a_class_names_of_its_own(tmp_path: Path) -> None:
     assert plain["able"].fingerprint != seeded["able"].fingerprint and again.marked == 0
     told = seeded["copied"].results[0]
     assert not told.points and "Oslo" not in told.message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody can tell whose it is")
+def test_a_daemon_of_one_who_kills_the_grader_ends_with_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = tmp_path / "who"
+    cell = f"""
+        import os, signal, sys, time
+        if os.fork() == 0:
+            os.setsid()
+            with open({str(who)!r}, "a") as file: print(os.getpid(), file=file)
+            os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], {{}})
+        time.sleep(0.5)
+        os.kill(os.getppid(), signal.SIGKILL)
+    """
+    book = answered(LESSON)
+    book["cells"].insert(0, code_cell(dedent(cell)))
+    # Python and nothing else is on the path: no bubblewrap.
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    summary = batch.grade(handed_in(tmp_path / "in", [notebook("ada", book)]), tmp_path / "out", Options())
+    (mark,) = summary.marks
+    assert mark.isolation.startswith("NOT ISOLATED") and "has died" in mark.problem
+    started = who.read_text(encoding="utf-8").split()
+    assert started and not [number for number in started if Path("/proc", number).exists()]

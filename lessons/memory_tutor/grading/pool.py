@@ -1,7 +1,8 @@
 """Worker processes that mark submissions, one at a time each: what happens to one costs its one submission.
 
 A worker tells each result when it has it. One that takes too long is ended, and one that dies is replaced; what it has
-told until then counts.
+told until then counts. What a worker leaves behind when it is killed is ended and removed, at the
+latest when the next batch begins.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import connection
+from multiprocessing import connection, resource_tracker
 from typing import Any
 
+from memory_tutor import leftovers, orphans
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import Result
 
@@ -83,8 +85,12 @@ def run(
     Raises:
         PoolError: no worker starts, or there is no sandbox and one is required.
     """
+    leftovers.clear()
     queue = _Queue(tasks)
     workers: list[_Worker] = []
+    if sys.platform == "linux":
+        resource_tracker.ensure_running()  # the first worker's start would begin it, and it would look like an orphan
+    children, lost = orphans.adopt(), False
     try:
         while True:
             for worker in workers:
@@ -103,6 +109,7 @@ def run(
                 told = worker.hear()
                 if worker.gone:
                     workers.remove(worker)
+                    lost = True
                 if told is not None and not (worker.gone and not worker.begun and queue.again(told.task)):
                     yield told
     finally:
@@ -110,6 +117,9 @@ def run(
             worker.tell_to_end()
         for worker in workers:
             worker.wait()
+        if lost:  # what it would have ended is ours now
+            orphans.end(children)
+        leftovers.clear()
 
 
 class _Queue:

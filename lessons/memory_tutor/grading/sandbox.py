@@ -42,7 +42,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
 
-from memory_tutor import course, lending, notebooks, seccomp
+from memory_tutor import course, leftovers, lending, notebooks, seccomp
 from memory_tutor.cassette import Request, Response
 from memory_tutor.errors import TutorError
 from memory_tutor.exercises import CheckFailed
@@ -63,6 +63,8 @@ MEMORY, LOOK = 1536 * MB, 0.1
 START, DO = 60.0, 20.0
 #: Seconds for what a check does with a learner's files.
 ASIDE = 20.0
+#: Bytes and files below which there is no room in a notebook's folder: what could not be written has been taken back.
+SPARE, SPARE_FILES = MB // 4, 10
 #: What the learner's side needs of this package. Nothing else of it is in the sandbox.
 MODULES = (
     "__init__", "cassette", "channel", "codec", "course", "errors", "exercises", "extras", "inside", "limits",
@@ -164,9 +166,10 @@ class _Open:
 
     def __init__(self, why: str) -> None:
         limits = "time" if sys.platform == "win32" else "time, memory, open files and the size of files"
+        alive = "" if sys.platform == "linux" else " What it has started may be running still."
         self.isolation = (
             f"NOT ISOLATED ({why}): the code of this notebook ran with the rights of who marked it, files and network "
-            f"included; only {limits} were limited."
+            f"included; only {limits} were limited.{alive}"
         )
 
     def learner(
@@ -441,7 +444,7 @@ class _Submission:
             return _Confined(ours, self._receive())
 
     def folder(self) -> str:
-        name = f"memory-tutor-{secrets.token_hex(8)}"
+        name = leftovers.prefix() + secrets.token_hex(8)
         inside = self._root / "tmp" / name
         folder = inside / "in"
         for made in (inside, folder):
@@ -451,6 +454,17 @@ class _Submission:
         link.symlink_to(inside)
         self._links.append(link)
         return str(link / folder.name)
+
+    def no_room(self) -> str:
+        try:
+            room = os.statvfs(self._root / "tmp")
+        except OSError:  # it has ended
+            return ""
+        if room.f_bavail * room.f_frsize < SPARE:
+            return f"The code of this notebook left no room in its folder ({room.f_blocks * room.f_frsize // MB} MB)."
+        if room.f_favail < SPARE_FILES:
+            return f"The code of this notebook left no room in its folder ({room.f_files:,} files)."
+        return ""
 
     def run(self, function: Callable[..., T], *args: object) -> T:
         module = inspect.getmodule(function)
