@@ -155,10 +155,8 @@ def test_a_function_with_another_name_is_named(tmp_path: Path, name: str) -> Non
     right = "def {}(history, text):\n    return text"
     renamed = notebook("ada", answered(LESSON, say=right.format(name)))
     other = notebook("bob", answered(LESSON, say=right.format("talk")))
-    ada, bob = (
-        mark.results[0]
-        for mark in batch.grade(handed_in(tmp_path / "in", [renamed, other]), tmp_path / "out", TWO).marks
-    )
+    marks = batch.grade(handed_in(tmp_path / "in", [renamed, other]), tmp_path / "out", TWO).marks
+    ada, bob = (mark.results[0] for mark in sorted(marks, key=lambda mark: mark.student))
     assert (ada.status, ada.points) == (bob.status, bob.points) == ("not attempted", 0)
     assert ada.message == f"{bob.message}\nThe name to define is `say`; a cell defines `{name}`."
 
