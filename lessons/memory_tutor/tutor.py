@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tutor import checks, course, extras, kernel_state, live, replay
+from memory_tutor import checks, course, extras, in_browser, kernel_state, live, replay
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
@@ -47,6 +47,7 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     except BaseException as error:  # an interrupt too: what was open before is closed by now
         replay.open_blocked(error.message if isinstance(error, TutorError) else UNFINISHED)
         raise
+    in_browser.prepare(name)
     print("\n".join([*wrapped(_where_from(tape)), *lines]))
     return Tutor(name, model, tape)
 

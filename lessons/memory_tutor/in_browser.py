@@ -1,0 +1,137 @@
+"""A notebook in a browser tab (Pyodide): what cannot be done there, and what is shown in its place.
+
+A tab has no processes, no threads, no servers and no LangChain. A cell that needs one of them says so in a line, and
+shows what it showed where the course was recorded; the notebook runs on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from types import TracebackType
+from typing import Any
+
+from memory_tutor import course, extras
+from memory_tutor.errors import TutorError, wrapped
+from memory_tutor.names import LintSyntaxError, bound_names
+
+IN_BROWSER = sys.platform == "emscripten"
+
+
+class NoRequest(TutorError):
+    """The requests of a cell that a browser cannot run were asked for."""
+
+
+#: What is raised where something cannot be had in a browser, a piece of its text, and what a browser thus does.
+LIMITS: tuple[tuple[type[Exception], str, str], ...] = (
+    (OSError, "does not support processes", "cannot start a second process"),
+    (RuntimeError, "can't start new thread", "has no threads"),
+    (NotImplementedError, "os.link", "cannot give a file a second name"),
+    (ModuleNotFoundError, "'psutil'", "cannot run a server"),
+    (ModuleNotFoundError, "'lang", "cannot run LangChain"),
+    (extras.MissingExtra, "LangChain", "cannot run LangChain"),
+    (NoRequest, "", "could not run a cell above this one"),
+)
+
+
+def prepare(lesson: str | None) -> None:
+    """Make this kernel ready for a lesson; elsewhere than in a browser, do nothing.
+
+    Args:
+        lesson: its full name, for what was recorded of its cells; None for none.
+    """
+    global _stand_in
+    if not IN_BROWSER:
+        return
+    # Each OpenAI() would say that the browser, not Python, keeps the connections.
+    warnings.filterwarnings("ignore", "The following transport option", UserWarning)
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is not None:
+        _stand_in = StandIn(lesson)
+        shell.set_custom_exc((*{kind for kind, _, _ in LIMITS}, NameError), _stand_in.handle)
+
+
+def need_requests() -> None:
+    """Go on where the transcript is empty because nothing was sent, and not because a browser could not send it.
+
+    Raises:
+        NoRequest: a cell that sends may have been one that a browser cannot run.
+    """
+    if _stand_in is not None and _stand_in.missing:
+        raise NoRequest("There is no request: a browser could not run the cells above this one.")
+
+
+class StandIn:
+    """Shows what was recorded of the cells that a browser cannot run, for one lesson.
+
+    Args:
+        lesson: its full name; None for no recorded outputs.
+    """
+
+    def __init__(self, lesson: str | None) -> None:
+        self._lesson = lesson
+        #: The names that the cells so far would have defined.
+        self.missing: set[str] = set()
+
+    def handle(
+        self, shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: int | None = None
+    ) -> None:
+        """Take the place of IPython's report of an exception; see `InteractiveShell.set_custom_exc`."""
+        limit = self._limit(error)
+        if limit is None:
+            shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
+            return
+        source = shell.user_ns["In"][-1]
+        try:
+            self.missing |= bound_names(source)
+        except LintSyntaxError:
+            pass  # it ran, so it is IPython's own language and defines nothing for others
+        self._show(limit, source)
+
+    def _limit(self, error: Exception) -> str | None:
+        """What a browser does not do, if that is why a cell failed."""
+        if isinstance(error, NameError):
+            return "could not run a cell above this one" if error.name in self.missing else None
+        text = str(error)
+        return next((limit for kind, words, limit in LIMITS if isinstance(error, kind) and words in text), None)
+
+    def _show(self, limit: str, source: str) -> None:
+        from IPython.display import clear_output, display
+
+        outputs = recorded(self._lesson, source)
+        clear_output()
+        if outputs is None:
+            told = f"A browser {limit}: this cell runs where the course is installed (pip install memory-tutor)."
+        elif outputs:
+            told = f"A browser {limit}. Where the course was recorded, this cell showed:"
+        else:
+            told = f"A browser {limit}."
+        print("\n".join(wrapped(told)))
+        for output in outputs or ():
+            if output["output_type"] == "stream":
+                print("".join(output["text"]), end="")
+            elif output["output_type"] == "error":
+                print("\n".join(output["traceback"]))
+            else:
+                data = {kind: "".join(part) for kind, part in output["data"].items()}
+                display(data, raw=True)
+
+
+def recorded(lesson: str | None, source: str) -> list[dict[str, Any]] | None:
+    """What a cell of a lesson showed where its solution was recorded, as nbformat's outputs.
+
+    Returns:
+        None where the lesson has no such cell, as when it was edited, or where this installation has no solutions.
+    """
+    if lesson is None or not course.has("solutions"):
+        return None
+    cells = json.loads(course.path("solutions", lesson).read_text(encoding="utf-8"))["cells"]
+    for cell in cells:
+        if cell["cell_type"] == "code" and "".join(cell["source"]).strip() == source.strip():
+            outputs: list[dict[str, Any]] = cell["outputs"]
+            return outputs
+    return None
+
+
+_stand_in: StandIn | None = None
