@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from memory_tutor.errors import TutorError
+from memory_tutor.in_browser import IN_BROWSER
 
 #: The extra of this package to what it is called, and the modules that it brings.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -33,6 +34,8 @@ def need(extra: str) -> None:
     """
     title, modules = EXTRAS[extra]
     if not all(_found(module) for module in modules):
+        if IN_BROWSER:
+            raise MissingExtra(f"This part needs {title}, which no browser can run. You may leave this part out.")
         raise MissingExtra(
             f"This part needs {title}, which is not installed. Nothing is broken: you may leave this part out.\n"
             f'To install it, run this in a new cell, then restart the kernel: %pip install "memory-tutor[{extra}]"'

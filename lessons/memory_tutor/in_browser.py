@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from memory_tutor import course, extras
+from memory_tutor import course
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.names import LintSyntaxError, bound_names
 
@@ -23,16 +24,20 @@ class NoRequest(TutorError):
     """The requests of a cell that a browser cannot run were asked for."""
 
 
+#: Why a cell that uses what another one defines cannot run either.
+ABOVE = "could not run a cell above"
 #: What is raised where something cannot be had in a browser, a piece of its text, and what a browser thus does.
 LIMITS: tuple[tuple[type[Exception], str, str], ...] = (
     (OSError, "does not support processes", "cannot start a second process"),
     (RuntimeError, "can't start new thread", "has no threads"),
-    (NotImplementedError, "os.link", "cannot give a file a second name"),
+    (NotImplementedError, "hardlink_to", "cannot give a file a second name"),
     (ModuleNotFoundError, "'psutil'", "cannot run a server"),
     (ModuleNotFoundError, "'lang", "cannot run LangChain"),
-    (extras.MissingExtra, "LangChain", "cannot run LangChain"),
-    (NoRequest, "", "could not run a cell above this one"),
+    (TutorError, "This part needs LangChain", "cannot run LangChain"),
+    (NoRequest, "", ABOVE),
 )
+#: What libraries say at their import or first use, which is true of every browser and helps nobody.
+WARNINGS = ("The following transport option", "only soft file lock is available")
 
 
 def prepare(lesson: str | None) -> None:
@@ -44,8 +49,8 @@ def prepare(lesson: str | None) -> None:
     global _stand_in
     if not IN_BROWSER:
         return
-    # Each OpenAI() would say that the browser, not Python, keeps the connections.
-    warnings.filterwarnings("ignore", "The following transport option", UserWarning)
+    for words in WARNINGS:
+        warnings.filterwarnings("ignore", words, UserWarning)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         _stand_in = StandIn(lesson)
@@ -70,7 +75,8 @@ class StandIn:
     """
 
     def __init__(self, lesson: str | None) -> None:
-        self._lesson = lesson
+        self._cells = _recorded(lesson)
+        self._shown = -1
         #: The names that the cells so far would have defined.
         self.missing: set[str] = set()
 
@@ -83,24 +89,22 @@ class StandIn:
             shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
             return
         source = shell.user_ns["In"][-1]
-        try:
+        with suppress(LintSyntaxError):  # it ran, so it is IPython's own language and defines nothing for others
             self.missing |= bound_names(source)
-        except LintSyntaxError:
-            pass  # it ran, so it is IPython's own language and defines nothing for others
         self._show(limit, source)
 
     def _limit(self, error: Exception) -> str | None:
         """What a browser does not do, if that is why a cell failed."""
         if isinstance(error, NameError):
-            return "could not run a cell above this one" if error.name in self.missing else None
+            return ABOVE if error.name in self.missing else None
         text = str(error)
         return next((limit for kind, words, limit in LIMITS if isinstance(error, kind) and words in text), None)
 
     def _show(self, limit: str, source: str) -> None:
         from IPython.display import clear_output, display
 
-        outputs = recorded(self._lesson, source)
-        clear_output()
+        outputs = self.recorded(source)
+        clear_output()  # type: ignore[no-untyped-call]
         if outputs is None:
             told = f"A browser {limit}: this cell runs where the course is installed (pip install memory-tutor)."
         elif outputs:
@@ -115,23 +119,29 @@ class StandIn:
                 print("\n".join(output["traceback"]))
             else:
                 data = {kind: "".join(part) for kind, part in output["data"].items()}
-                display(data, raw=True)
+                display(data, raw=True)  # type: ignore[no-untyped-call]
+
+    def recorded(self, source: str) -> list[dict[str, Any]] | None:
+        """What a cell showed where its solution was recorded, as nbformat's outputs.
+
+        Of several cells with one text, it is the next one after that which was shown last.
+
+        Returns:
+            None where the lesson has no such cell, as when it was edited.
+        """
+        places = [place for place, (text, _) in enumerate(self._cells) if text == source.strip()]
+        if not places:
+            return None
+        self._shown = next((place for place in places if place > self._shown), places[0])
+        return self._cells[self._shown][1]
 
 
-def recorded(lesson: str | None, source: str) -> list[dict[str, Any]] | None:
-    """What a cell of a lesson showed where its solution was recorded, as nbformat's outputs.
-
-    Returns:
-        None where the lesson has no such cell, as when it was edited, or where this installation has no solutions.
-    """
+def _recorded(lesson: str | None) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The code cells of a lesson's solution with their outputs; none where this installation carries no solutions."""
     if lesson is None or not course.has("solutions"):
-        return None
+        return []
     cells = json.loads(course.path("solutions", lesson).read_text(encoding="utf-8"))["cells"]
-    for cell in cells:
-        if cell["cell_type"] == "code" and "".join(cell["source"]).strip() == source.strip():
-            outputs: list[dict[str, Any]] = cell["outputs"]
-            return outputs
-    return None
+    return [("".join(cell["source"]).strip(), cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 _stand_in: StandIn | None = None

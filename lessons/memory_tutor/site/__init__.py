@@ -1,7 +1,7 @@
 """The course as static files: lessons that run in a browser tab, with nothing to install and nobody to ask.
 
-JupyterLite is the notebook, Pyodide the Python. Everything is fetched when the site is built, and the built site asks no
-other host for anything. Built twice from the same course and the same versions, it is the same bytes.
+JupyterLite is the notebook, Pyodide the Python. Everything is fetched when the site is built, and the built site asks
+no other host for anything. Built twice from the same course and the same versions, it is the same bytes.
 """
 
 from __future__ import annotations

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 #: The oldest time that a zip can tell.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes]) -> Path:
+def write_wheel(
+    folder: Path, name: str, version: str, files: Mapping[str, bytes], requires: Iterable[str] = ()
+) -> Path:
     """Write a wheel of pure Python.
 
     Args:
@@ -18,14 +20,17 @@ def write_wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes
         name: of the distribution.
         version: of it.
         files: their paths as in site-packages to their content.
+        requires: names of other distributions.
 
     Returns:
         The wheel.
     """
     wheel = folder / f"{name.lower().replace('-', '_')}-{version}-py3-none-any.whl"
     about = wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    metadata += [f"Requires-Dist: {other}" for other in requires]
     own = {
-        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{about}/METADATA": "".join(f"{line}\n" for line in metadata).encode(),
         f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: memory-tutor\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{about}/RECORD": b"",
     }

@@ -34,8 +34,8 @@ def _body(lessons: Sequence[Lesson]) -> list[str]:
     ]
     return [
         "<h1>Short-term memory of LLM applications</h1>",
-        "<p>Eight notebooks that run in this browser: there is nothing to install, no key, and no bill. Every answer of "
-        "the model is a recording of a real one, and every exercise marks itself.</p>",
+        "<p>Eight notebooks that run in this browser: there is nothing to install, no key, and no bill. Every answer "
+        "is a recording of a real model's, and every exercise marks itself.</p>",
         html_page.table("The lessons", ["Lesson", "Level", "Minutes", "Points", "Here"], rows),
         "<h2>Good to know</h2>",
         "<ul>",

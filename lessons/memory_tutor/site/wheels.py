@@ -17,8 +17,8 @@ from memory_tutor import course
 from memory_tutor.site.archive import write_wheel
 from memory_tutor.site.errors import SiteError, run
 
-#: What the lessons and the kernel import; what these need is found from there.
-ROOTS = ("openai", "vcrpy", "filelock", "ipython", "comm")
+#: What the lessons import, and the kernel; what these need is found from there.
+COURSE, KERNEL = ("openai", "vcrpy", "filelock"), ("ipython", "comm")
 #: What is needed in a browser alone, so that its version cannot be that of an installed one.
 PINNED = {"httpx2-jsfetch": "1.0"}
 #: What has no wheel for Pyodide, but runs there without its compiled part.
@@ -57,7 +57,7 @@ def needed(markers: dict[str, str]) -> dict[str, str]:
         SiteError: one is not installed here, and has no version of ours either.
     """
     found: dict[str, str] = {}
-    wanted = list(ROOTS)
+    wanted = [*COURSE, *KERNEL]
     while wanted:
         name = canonicalize_name(wanted.pop())
         if name in found:
@@ -108,7 +108,9 @@ def fetch(lock: dict[str, Any], folder: Path) -> list[Path]:
 def uncompiled(installed: Distribution, folder: Path) -> Path:
     """A wheel of an installed distribution without what was compiled for this machine."""
     files = {
-        str(file): file.read_binary() for file in installed.files or [] if file.suffix == ".py" and ".." not in file.parts
+        str(file): file.read_binary()
+        for file in installed.files or []
+        if file.suffix == ".py" and ".." not in file.parts
     }
     return write_wheel(folder, canonicalize_name(installed.name), installed.version, files)
 
@@ -125,4 +127,4 @@ def of_course(folder: Path) -> Path:
         for name in course.lesson_names():
             file = course.path(part, name)
             files[f"memory_tutor/course/{part}/{file.name}"] = file.read_bytes()
-    return write_wheel(folder, "memory-tutor", memory_tutor.__version__, files)
+    return write_wheel(folder, "memory-tutor", memory_tutor.__version__, files, COURSE)
