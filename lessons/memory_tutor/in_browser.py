@@ -6,9 +6,11 @@ shows what it showed where the course was recorded; the notebook runs on.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 from memory_tutor import course
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.names import LintSyntaxError, bound_names
+from memory_tutor.notebooks import MAY_FAIL
 
 IN_BROWSER = sys.platform == "emscripten"
 
@@ -55,6 +58,19 @@ def prepare(lesson: str | None) -> None:
     if shell is not None:
         _stand_in = StandIn(lesson)
         shell.set_custom_exc((*{kind for kind, _, _ in LIMITS}, NameError), _stand_in.handle)
+        shell._showtraceback = functools.partial(_report, shell, type(shell)._showtraceback)
+
+
+def _report(shell: Any, report: Callable[..., None], kind: Any, error: Any, lines: list[str]) -> None:
+    """Tell of an exception; where a cell may raise one, as a check does, so that the cells below it run all the same.
+
+    JupyterLite drops the cells that wait whenever one reports an error, also where it is tagged as one that may.
+    """
+    tags = shell.kernel.get_parent().get("metadata", {}).get("tags", ())
+    if MAY_FAIL in tags:
+        print("\n".join(lines), file=sys.stderr)
+    else:
+        report(shell, kind, error, lines)
 
 
 def need_requests() -> None:

@@ -19,7 +19,7 @@ PRELOADED = ["comm", "ipykernel", "ipython", "jedi", "memory-tutor", "micropip",
 #: All times in the site, seconds since 1970: it is the same whenever it is built.
 _EPOCH = "315532800"
 #: What JupyterLite's own build leaves lying about.
-_LEFT_OVER = ("rspack.config*.js", "jupyter-lite.ipynb", "*/jupyter-lite.ipynb")
+_LEFT_OVER = "rspack.config*.js"
 CONFIG: dict[str, Any] = {
     "jupyter-lite-schema-version": 0,
     "jupyter-config-data": {
@@ -74,9 +74,8 @@ def build(folder: Path, notebooks: list[Path], scratch: Path) -> None:
     options += ["--apps", "notebooks", "--apps", "tree", "--source-date-epoch", _EPOCH]
     options += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
     run([sys.executable, "-m", "jupyterlite_core", "build", *options], "JupyterLite cannot be built", scratch)
-    for pattern in _LEFT_OVER:
-        for file in folder.glob(pattern):
-            file.unlink()
+    for file in folder.glob(_LEFT_OVER):
+        file.unlink()
     _sort(folder / "api" / "contents" / "all.json")
 
 

@@ -10,6 +10,8 @@ from memory_tutor import html_page
 from memory_tutor.exercises import Lesson
 
 MARK = "<!DOCTYPE html><!-- memory-tutor site -->"
+#: The notebook reads it in the pages of all folders above its own; it is data, and empty.
+CONFIG = '<script id="jupyter-config-data" type="application/json" data-jupyter-lite-root=".">{}</script>'
 #: What can only be shown in a browser, by the lesson's name.
 RECORDED = {
     "06_persistence": "second processes and servers are shown as they were recorded",
@@ -43,6 +45,7 @@ def _body(lessons: Sequence[Lesson]) -> list[str]:
         "<li>Your work stays in this browser, and nothing is sent anywhere.</li>",
         "<li>A check has no time limit here. If your code never returns: Kernel, Restart Kernel.</li>",
         "</ul>",
+        CONFIG,
     ]
 
 
