@@ -24,6 +24,9 @@ CONFIG: dict[str, Any] = {
     "jupyter-lite-schema-version": 0,
     "jupyter-config-data": {
         "appName": "memory-tutor",
+        "faviconUrl": "./notebooks/favicon.ico",
+        # It leads to an application that is not in the site.
+        "disabledExtensions": ["@jupyter-notebook/lab-extension:interface-switcher"],
         "litePluginSettings": {
             f"{KERNEL}:kernel": {
                 "pyodideUrl": f"./{RUNTIME}/pyodide.mjs",
