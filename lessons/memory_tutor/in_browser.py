@@ -17,6 +17,7 @@ from typing import Any
 
 from memory_tutor import course
 from memory_tutor.errors import TutorError, wrapped
+from memory_tutor.exercises import CheckFailed
 from memory_tutor.names import LintSyntaxError, bound_names
 from memory_tutor.notebooks import MAY_FAIL
 
@@ -110,7 +111,9 @@ class StandIn:
         self._show(limit, source)
 
     def _limit(self, error: Exception) -> str | None:
-        """What a browser does not do, if that is why a cell failed."""
+        """What a browser does not do, if that is why a cell failed; a check's result is its own, and never recorded."""
+        if isinstance(error, CheckFailed):
+            return None
         if isinstance(error, NameError):
             return ABOVE if error.name in self.missing else None
         text = str(error)

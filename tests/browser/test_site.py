@@ -81,7 +81,11 @@ def test_a_reader_goes_from_the_syllabus_through_lesson_1(
     assert [url for url in site.missing if not url.endswith("favicon.ico")] == []
 
 
-@pytest.mark.parametrize("lesson", course.lesson_names())
+#: How many cells of each lesson a browser cannot run.
+STOOD_IN = {name: {"06_persistence": 6, "07_frameworks": 34}.get(name, 0) for name in course.lesson_names()}
+
+
+@pytest.mark.parametrize("lesson", STOOD_IN)
 def test_a_solved_lesson_shows_what_is_stored_of_it(site: Site, lesson: str) -> None:
     """Cell by cell; what a browser cannot do is said in a line, above what is stored."""
     import tab
@@ -96,7 +100,9 @@ def test_a_solved_lesson_shows_what_is_stored_of_it(site: Site, lesson: str) -> 
                 stood_in.append(cell.id)
                 came = [(came[0][0], came[0][1][told.end() :]), *came[1:]]
                 came = [each for each in came if each[1]]
+            if cell.id == "same-window-check":  # nor is a right answer marked where LangChain is not
+                assert "no browser can run" in came[0][1]
+                continue
             assert came == want, cell.id
-    expected = {"06_persistence": 6, "07_frameworks": 34}
-    assert len(stood_in) == expected.get(lesson, 0), stood_in
+    assert len(stood_in) == STOOD_IN[lesson], stood_in
     assert site.hosts == {site.address.removeprefix("http://")}
