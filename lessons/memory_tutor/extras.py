@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 from memory_tutor.errors import TutorError
-from memory_tutor.in_browser import IN_BROWSER
 
 #: The extra of this package to what it is called, and the modules that it brings.
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -34,7 +34,7 @@ def need(extra: str) -> None:
     """
     title, modules = EXTRAS[extra]
     if not all(_found(module) for module in modules):
-        if IN_BROWSER:
+        if sys.platform == "emscripten":
             raise MissingExtra(f"This part needs {title}, which no browser can run. You may leave this part out.")
         raise MissingExtra(
             f"This part needs {title}, which is not installed. Nothing is broken: you may leave this part out.\n"

@@ -125,7 +125,7 @@ class StandIn:
         outputs = self.recorded(source)
         clear_output()  # type: ignore[no-untyped-call]
         if outputs is None:
-            told = f"A browser {limit}: this cell runs where the course is installed (pip install memory-tutor)."
+            told = f"A browser {limit}: this cell needs the installed course."
         elif outputs:
             told = f"A browser {limit}. Where the course was recorded, this cell showed:"
         else:

@@ -14,6 +14,7 @@ from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
 from memory_tutor.solutions import reference, solution_source
 from memory_tutor.toolbox import MODEL, Toolbox, notebook_globals
+from memory_tutor.transcript import Transcript
 
 if TYPE_CHECKING:
     from memory_tutor.stores import Store
@@ -79,6 +80,18 @@ class Tutor(Toolbox):
         self._progress = Progress(find_folder())
         if lesson:
             self._progress.record_lesson_opened(lesson)
+
+    @property
+    def transcript(self) -> Transcript:
+        """Every request of this kernel since `start`, checks aside.
+
+        Raises:
+            NoRequest: there is none, as a browser could not run the cells that send.
+        """
+        made = super().transcript
+        if not len(made):
+            in_browser.need_requests()
+        return made
 
     def stores(self, *engines: str, conflict: type[Exception]) -> Iterator[tuple[str, Store]]:
         """Stores like lesson 6's `SqliteStore`, each on a server that is started for this kernel and ends with it.
