@@ -63,6 +63,14 @@ def test_a_wheel_is_the_same_bytes_whatever_the_order(tmp_path: Path) -> None:
     assert first.read_bytes() == again.read_bytes()
 
 
+def test_a_wheel_is_trimmed_of_what_it_is_told(tmp_path: Path) -> None:
+    wheel = archive.write_wheel(
+        tmp_path, "one", "1", {"one/kept.py": b"1", "one/spare/a.py": b"2", "one/spare.py": b"3"}
+    )
+    wheels.trim(wheel, ("one/spare/",))
+    assert [name for name in members(wheel) if name.startswith("one/")] == ["one/kept.py", "one/spare.py"]
+
+
 def test_the_list_of_packages_names_those_of_the_site_alone(tmp_path: Path) -> None:
     runtime = tmp_path / "npm"
     runtime.mkdir()

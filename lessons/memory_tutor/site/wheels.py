@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -14,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 import memory_tutor
 from memory_tutor import course
-from memory_tutor.site.archive import write_wheel
+from memory_tutor.site.archive import write_wheel, write_zip
 from memory_tutor.site.errors import SiteError, run
 
 #: What the lessons import, and the kernel; what these need is found from there.
@@ -25,6 +26,8 @@ PINNED = {"httpx2-jsfetch": "1.0"}
 UNCOMPILED = ("pyyaml",)
 #: Of the packages that Pyodide's own list names, those that we take in its version.
 FROM_LOCK = ("micropip",)
+#: Parts of packages that nothing here uses: what jedi knows of libraries that are not in the site.
+SPARE = {"jedi": ("jedi/third_party/typeshed/stubs/", "jedi/third_party/django-stubs/")}
 #: What the course carries beside its code.
 PARTS: tuple[course.Part, ...] = ("lessons", "solutions", "cassettes")
 
@@ -102,7 +105,17 @@ def fetch(lock: dict[str, Any], folder: Path) -> list[Path]:
     run(command, "The wheels for the browser cannot be fetched", folder)
     for name in UNCOMPILED:
         uncompiled(distribution(name), folder)
+    for name, parts in SPARE.items():
+        for wheel in folder.glob(f"{name}-*.whl"):
+            trim(wheel, parts)
     return sorted(folder.glob("*.whl"))
+
+
+def trim(wheel: Path, parts: tuple[str, ...]) -> None:
+    """Write a wheel anew without the files whose paths begin with one of these."""
+    with zipfile.ZipFile(wheel) as whole:
+        kept = {name: whole.read(name) for name in whole.namelist() if not name.startswith(parts)}
+    write_zip(wheel, kept)
 
 
 def uncompiled(installed: Distribution, folder: Path) -> Path:
