@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 from memory_tutor.errors import TutorError
@@ -33,6 +34,8 @@ def need(extra: str) -> None:
     """
     title, modules = EXTRAS[extra]
     if not all(_found(module) for module in modules):
+        if sys.platform == "emscripten":
+            raise MissingExtra(f"This part needs {title}, which no browser can run. You may leave this part out.")
         raise MissingExtra(
             f"This part needs {title}, which is not installed. Nothing is broken: you may leave this part out.\n"
             f'To install it, run this in a new cell, then restart the kernel: %pip install "memory-tutor[{extra}]"'

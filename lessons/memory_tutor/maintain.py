@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ PANEL = "For maintainers, in a checkout"
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the command line, in a group of their own."""
-    for command in (build, record, audit):
+    for command in (build, record, audit, site):
         app.command(rich_help_panel=PANEL)(command)
 
 
@@ -108,3 +109,21 @@ def audit() -> None:
     if not found.clean:
         raise TutorError("\n".join(found.findings))
     print("Every request is recorded, every recording is used, nothing secret is inside.")
+
+
+def site(
+    folder: Annotated[Path, typer.Argument(help="To make: the course as static files, for any web server.")],
+    pyodide: Annotated[
+        Path | None,
+        typer.Option(help="Folder of Pyodide's npm package; fetched with npm by default.", show_default=False),
+    ] = None,
+) -> None:
+    """Build the course as a site: its lessons run in a browser tab, with nothing to install."""
+    from rich.console import Console
+
+    from memory_tutor import site as sites
+
+    with Console(stderr=True).status("Fetching wheels and building; about a minute"):
+        made = sites.build(folder, pyodide)
+    print(f"{made.folder} holds {made.lessons} lessons, {made.size / 1e6:.0f} MB in all. Try it on this machine:")
+    print(f"python3 -m http.server --bind 127.0.0.1 --directory {made.folder}")

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memory_tutor import checks, course, extras, kernel_state, live, replay
+from memory_tutor import checks, course, extras, in_browser, kernel_state, live, replay
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
 from memory_tutor.solutions import reference, solution_source
 from memory_tutor.toolbox import MODEL, Toolbox, notebook_globals
+from memory_tutor.transcript import Transcript
 
 if TYPE_CHECKING:
     from memory_tutor.stores import Store
@@ -47,6 +48,7 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     except BaseException as error:  # an interrupt too: what was open before is closed by now
         replay.open_blocked(error.message if isinstance(error, TutorError) else UNFINISHED)
         raise
+    in_browser.prepare(name)
     print("\n".join([*wrapped(_where_from(tape)), *lines]))
     return Tutor(name, model, tape)
 
@@ -78,6 +80,18 @@ class Tutor(Toolbox):
         self._progress = Progress(find_folder())
         if lesson:
             self._progress.record_lesson_opened(lesson)
+
+    @property
+    def transcript(self) -> Transcript:
+        """Every request of this kernel since `start`, checks aside.
+
+        Raises:
+            NoRequest: there is none, as a browser could not run the cells that send.
+        """
+        made = super().transcript
+        if not len(made):
+            in_browser.need_requests()
+        return made
 
     def stores(self, *engines: str, conflict: type[Exception]) -> Iterator[tuple[str, Store]]:
         """Stores like lesson 6's `SqliteStore`, each on a server that is started for this kernel and ends with it.

@@ -1,0 +1,171 @@
+"""The site in a real browser: served from loopback, opened in a tab; its kernel with and without the notebook."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lab import MILLISECONDS, WHOLE
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from memory_tutor.site.jupyterlite import PRELOADED, RUNTIME
+
+#: Milliseconds that Python and its packages may take to start in a tab, and all cells of a lesson to run.
+STARTING = 4 * MILLISECONDS
+_ANY, _NUMBER = re.compile(r"\S"), re.compile(r"^\[\d+\]:$")
+#: The kernel of the site without the notebook: gives a function that runs a cell and tells what it showed.
+KERNEL = """
+import json
+import pyodide_kernel as made
+
+shown = []
+made.kernel_instance._parent_header = {"metadata": {}}
+for stream in (made.stdout_stream, made.stderr_stream):
+    stream.publish_stream_callback = lambda name, text: shown.append({"name": name, "text": text})
+show = lambda data, *_: shown.append({"text": dict(data)["text/plain"]})
+made.ipython_shell.display_pub.display_data_callback = show
+made.ipython_shell.display_pub.clear_output_callback = lambda wait: shown.clear()
+made.ipython_shell.displayhook.publish_execution_result = lambda number, *rest: show(*rest)
+
+async def run(cell):
+    shown.clear()
+    came = await made.kernel_instance.run(cell)
+    told = list(came["traceback"]) if came["status"] == "error" else []
+    return json.dumps([*shown, *({"name": "error", "text": line} for line in told)])
+run
+"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of static files, on this machine alone."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@dataclass
+class Site:
+    """A site that is served, and all that its pages ask for.
+
+    Args:
+        asked: addresses that pages have asked for, workers included.
+        missing: those of them that the site does not have.
+    """
+
+    address: str
+    browser: Browser
+    asked: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def hosts(self) -> set[str]:
+        """Hosts that pages have asked for something."""
+        return {urlsplit(url).netloc for url in self.asked if urlsplit(url).scheme in ("http", "https", "ws", "wss")}
+
+    @contextmanager
+    def opened(self, path: str = "index.html") -> Iterator[Page]:
+        """A page of the site in a browser that has never seen it."""
+        context = self.browser.new_context(viewport=WHOLE)
+        context.set_default_timeout(MILLISECONDS)
+        context.on("request", lambda request: self.asked.append(request.url))
+        context.on("response", lambda came: came.status >= 400 and self.missing.append(came.url))
+        page = context.new_page()
+        page.goto(f"{self.address}/{path}")
+        try:
+            yield page
+        finally:
+            context.close()
+
+    @contextmanager
+    def kernel(self) -> Iterator[Kernel]:
+        """The site's Python without a notebook around it."""
+        with self.opened() as page:
+            page.evaluate(
+                """async ([folder, packages, code]) => {
+                    const { loadPyodide } = await import(`/${folder}/pyodide.mjs`);
+                    const python = await loadPyodide({ indexURL: `/${folder}/`, packages });
+                    window.run = await python.runPythonAsync(code);
+                }""",
+                [RUNTIME, PRELOADED, KERNEL],
+            )
+            yield Kernel(page)
+
+
+@dataclass
+class Kernel:
+    """Runs cells in a tab."""
+
+    page: Page
+
+    def run(self, cell: str) -> list[tuple[str, str]]:
+        """What a cell shows: (name of the stream, "error" or "", text), neighbours of one stream as one."""
+        came = json.loads(self.page.evaluate("cell => window.run(cell)", cell))
+        return joined((each.get("name", ""), each["text"]) for each in came)
+
+
+def joined(outputs: Any) -> list[tuple[str, str]]:
+    """Outputs of which neighbours in one stream are one, as they are in a notebook's file."""
+    whole: list[tuple[str, str]] = []
+    for name, text in outputs:
+        if name and whole and whole[-1][0] == name:
+            whole[-1] = (name, whole[-1][1] + text)
+        else:
+            whole.append((name, text))
+    return whole
+
+
+def stored(cell: Any) -> list[tuple[str, str]]:
+    """The outputs of a cell in a notebook's file, as `Kernel.run` gives them."""
+    outputs = cell.outputs
+    return joined((each.name, each.text) if "name" in each else ("", each.data["text/plain"]) for each in outputs)
+
+
+class Notebook:
+    """A lesson that is open in the site's notebook."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        expect(page.locator(".jp-Notebook .jp-CodeCell").first).to_be_visible(timeout=MILLISECONDS)
+
+    def run_all(self) -> None:
+        """Run all cells, to the last one."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        # While a cell waits or runs, its number is a star; one that was never asked for has none.
+        for cell in self.cells.all():
+            expect(cell.locator(".jp-InputArea-prompt")).to_have_text(_NUMBER, timeout=STARTING)
+
+    @property
+    def cells(self) -> Locator:
+        """Its code cells, but for an empty one at the end."""
+        return self.page.locator(".jp-Notebook .jp-CodeCell").filter(has=self.page.locator(".cm-line", has_text=_ANY))
+
+    def cell(self, code: str) -> Locator:
+        """The first code cell that holds this text."""
+        return self.page.locator(".jp-Notebook .jp-CodeCell").filter(has_text=code).first
+
+    def shown(self, code: str) -> str:
+        """What a cell shows."""
+        return "\n".join(self.cell(code).locator(".jp-OutputArea-output").all_inner_texts())
