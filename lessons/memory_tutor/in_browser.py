@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,7 @@ from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed
 from memory_tutor.names import LintSyntaxError, bound_names
 from memory_tutor.notebooks import MAY_FAIL
+from memory_tutor.progress import MARKER
 
 IN_BROWSER = sys.platform == "emscripten"
 
@@ -53,6 +55,8 @@ def prepare(lesson: str | None) -> None:
     global _stand_in
     if not IN_BROWSER:
         return
+    with suppress(OSError):  # the browser may keep no files: progress is then kept until the kernel ends
+        Path(MARKER).mkdir(exist_ok=True)
     for words in WARNINGS:
         warnings.filterwarnings("ignore", words, UserWarning)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

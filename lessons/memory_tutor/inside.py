@@ -62,6 +62,10 @@ class QuietTutor(Toolbox):
             raise NotLent(answer["refused"])
         return remake([(answers, source) for answers, source in answer["cells"]], str(name), notebook_globals())
 
+    @property
+    def progress(self) -> None:
+        """Nothing."""
+
     def check(self, name: str = "") -> None:
         """Nothing."""
 

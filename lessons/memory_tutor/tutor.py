@@ -12,6 +12,7 @@ from memory_tutor import checks, course, extras, in_browser, kernel_state, live,
 from memory_tutor.errors import TutorError, wrapped
 from memory_tutor.exercises import CheckFailed, Exercise, Result, run_check
 from memory_tutor.progress import Progress, find_folder
+from memory_tutor.progress_view import ProgressView
 from memory_tutor.solutions import reference, solution_source
 from memory_tutor.toolbox import MODEL, Toolbox, notebook_globals
 from memory_tutor.transcript import Transcript
@@ -77,7 +78,8 @@ class Tutor(Toolbox):
 
     def __init__(self, lesson: str | None, model: str, tape: replay.Tape) -> None:
         super().__init__(lesson, model, tape)
-        self._progress = Progress(find_folder())
+        self._folder = find_folder()
+        self._progress = Progress(self._folder)
         if lesson:
             self._progress.record_lesson_opened(lesson)
 
@@ -92,6 +94,11 @@ class Tutor(Toolbox):
         if not len(made):
             in_browser.need_requests()
         return made
+
+    @property
+    def progress(self) -> ProgressView:
+        """How far you are, lesson by lesson; `tutor.progress.page()` writes all of it to a file."""
+        return ProgressView(self._progress, self._folder)
 
     def stores(self, *engines: str, conflict: type[Exception]) -> Iterator[tuple[str, Store]]:
         """Stores like lesson 6's `SqliteStore`, each on a server that is started for this kernel and ends with it.
