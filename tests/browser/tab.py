@@ -166,6 +166,46 @@ class Notebook:
         """The first code cell that holds this text."""
         return self.page.locator(".jp-Notebook .jp-CodeCell").filter(has_text=code).first
 
+    def run(self, code: str, new: str = "") -> str:
+        """Run the first cell that holds this text; what it then shows.
+
+        Args:
+            new: its text from now on; "" for the one that it has.
+        """
+        expect(self.cell(code)).to_be_visible()
+        cells = self.page.locator(".jp-Notebook .jp-CodeCell")
+        texts = [cell.locator(".cm-content").inner_text() for cell in cells.all()]
+        cell = cells.nth(next(place for place, text in enumerate(texts) if code in text))
+        prompt = cell.locator(".jp-InputArea-prompt")
+        before = prompt.inner_text()
+        cell.locator(".cm-content").click()
+        if new:
+            self.page.keyboard.press("ControlOrMeta+a")
+            self.page.keyboard.insert_text(new)
+        self.page.keyboard.press("Shift+Enter")
+        expect(prompt).not_to_have_text(before)
+        expect(prompt).to_have_text(_NUMBER, timeout=STARTING)
+        return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())
+
+    def save(self) -> None:
+        """Keep the notebook in the browser's storage."""
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("ControlOrMeta+s")
+        expect(self.page.locator(".jp-mod-dirty")).to_have_count(0)
+
+    def reload(self) -> None:
+        self.page.reload()
+        expect(self.page.locator(".jp-Notebook .jp-CodeCell").first).to_be_visible()
+
+    def download(self, folder: Path) -> Path:
+        """Take the notebook out of the browser, as its menu does; the file."""
+        with self.page.expect_download() as told:
+            self.page.get_by_role("menuitem", name="File", exact=True).click()
+            self.page.get_by_role("menuitem", name="Download", exact=True).click()
+        file = folder / told.value.suggested_filename
+        told.value.save_as(file)
+        return file
+
     def shown(self, code: str) -> str:
         """What a cell shows."""
         return "\n".join(self.cell(code).locator(".jp-OutputArea-output").all_inner_texts())

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory_tutor import course, notebooks
+from memory_tutor.grading import batch
+from memory_tutor.grading.batch import Options
 
 if TYPE_CHECKING:
     from tab import Site
@@ -54,6 +56,7 @@ def test_built_again_it_is_the_same_bytes(pyodide: Path, built: Path, tmp_path: 
 
     again = site.build(tmp_path / "again", pyodide).folder
     files = {file.relative_to(built) for file in built.rglob("*") if file.is_file()}
+    assert [each.name for each in (built / "extensions").glob("*/*")] == ["pyodide-kernel-extension"]
     assert files == {file.relative_to(again) for file in again.rglob("*") if file.is_file()}
     assert [file for file in files if (built / file).read_bytes() != (again / file).read_bytes()] == []
 
@@ -79,6 +82,53 @@ def test_a_reader_goes_from_the_syllabus_through_lesson_1(
         assert "Traceback" not in page.locator(".jp-Notebook").inner_text()
     assert site.hosts == {site.address.removeprefix("http://")}
     assert [url for url in site.missing if not url.endswith("favicon.ico")] == []
+
+
+STUB = "def ask("
+WRONG = "def ask(text: str) -> str:\n    return client.chat.completions.create(model=model, messages=[])"
+RIGHT = '''def ask(text: str) -> str:
+    messages = [{"role": "user", "content": text}]
+    response = client.chat.completions.create(model=model, messages=messages)
+    return response.choices[0].message.content or ""'''
+
+
+def test_work_is_kept_through_a_reload_marked_after_a_download_and_begun_afresh(site: Site, tmp_path: Path) -> None:
+    import tab
+
+    lesson, check = "01_stateless_calls", 'tutor.check("ask")'
+    with site.opened(f"notebooks/index.html?path={lesson}.ipynb") as page:
+        notebook = tab.Notebook(page)
+        notebook.run("memory_tutor.start")
+        assert "You chose (a)" in notebook.run("tutor.predict", 'tutor.predict("second_call", choice="a")')
+        notebook.run(STUB, WRONG)
+        assert "NOT YET ask:" in notebook.run(check)
+        assert "Hint 1 of 3" in notebook.run("tutor.reveal", 'tutor.hint("ask")')
+        notebook.run(STUB, RIGHT)
+        assert "PASSED ask: 3 of 3 points" in notebook.run(check)
+        notebook.save()
+        notebook.reload()
+        notebook.run("memory_tutor.start")
+        assert "return response.choices[0]" in notebook.cell(STUB).inner_text()
+        told = notebook.run("tutor.hint", "tutor.progress")
+        assert "3 of 100 points" in told and "0 right, 1 wrong, of 3" in told
+        assert "progress.html" in notebook.run("tutor.progress", "tutor.progress.page()")
+        file = notebook.download(tmp_path)
+        notebook.save()
+        page.goto(site.address)
+        page.get_by_role("link", name="Your files").click()
+        page.get_by_text("progress.html").wait_for()
+        row = page.locator(".jp-DirListing-item", has_text=lesson)
+        row.click()
+        page.get_by_role("button", name="Delete", exact=True).click()
+        page.locator(".jp-Dialog .jp-mod-accept").click()
+        row.get_by_text("years ago").wait_for()
+        page.goto(f"{site.address}/notebooks/index.html?path={lesson}.ipynb")
+        afresh = tab.Notebook(page).cell(STUB)
+        afresh.wait_for()
+        assert "raise NotImplementedError" in afresh.inner_text()
+    (mark,) = batch.grade(file.parent, tmp_path / "graded", Options(lesson=lesson)).marks
+    assert {result.exercise: result.points for result in mark.results}["ask"] == 3
+    assert site.hosts == {site.address.removeprefix("http://")}
 
 
 #: How many cells of each lesson a browser cannot run.

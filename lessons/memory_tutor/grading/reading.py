@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_tutor.codec import shorten
+from memory_tutor.grading import json_bytes
 from memory_tutor.grading.listing import Unreadable
 from memory_tutor.notebooks import CHECK_LINE
 from memory_tutor.resetting import defines
@@ -21,10 +22,6 @@ from memory_tutor.resetting import defines
 MOST_CELLS, MOST_CODE_CELLS, MOST_CODE = 20_000, 2_000, 2_000_000
 #: Lists, objects and values in a file: each costs memory many times its size.
 MOST_PARTS = 3_000_000
-#: A text of JSON. Its end may be missing, so that each character is looked at once.
-_TEXT = rb'"(?:[^"\\]++|\\.)*+"?+'
-#: Texts with a comma behind each, or one text, or what stands between texts.
-_RUN = re.compile(rb"((?:%b\s*+,\s*+)++)|%b|[^\"]++" % (_TEXT, _TEXT), re.DOTALL)
 #: Bytes of a list of texts that is an output for sure. Jupyter makes an item of each printed line.
 _OUTPUT = 4_000_000
 
@@ -90,8 +87,8 @@ def _document(data: bytes) -> dict[str, Any]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8", "surrogatepass")
     if len(data) > _OUTPUT:
-        data = _RUN.sub(lambda run: b'"",' if run[1] and len(run[1]) > _OUTPUT else run[0], data)
-    if len(data) > MOST_PARTS and _parts(data) > MOST_PARTS:
+        data = json_bytes.without_long_lists(data, _OUTPUT)
+    if len(data) > MOST_PARTS and json_bytes.parts(data) > MOST_PARTS:
         raise Unreadable("It is made of too many parts to be a notebook. The notebook of the lesson is needed.")
     # Half a character, or a byte of another encoding, spoils the place that it stands in and nothing else.
     text = data.decode("utf-8-sig", "replace")
@@ -108,11 +105,6 @@ def _document(data: bytes) -> dict[str, Any]:
 
 def _said(error: ValueError) -> str:
     return shorten(re.sub(r": line \d+ column.*", "", " ".join(str(error).split())), 80).lower() or "no JSON"
-
-
-def _parts(data: bytes) -> int:
-    outside = re.sub(_TEXT, b"", data, flags=re.DOTALL)
-    return sum(map(outside.count, (b"{", b"[", b",")))
 
 
 def _cells(document: dict[str, Any]) -> Iterator[Any]:

@@ -50,11 +50,16 @@ def need() -> None:
 
 def own_wheels() -> list[Path]:
     """The wheels that the kernel brings along: itself and what stands for ipykernel."""
-    folder = Path(sys.prefix, "share", "jupyter", "labextensions", *KERNEL.split("/"), "static", "pypi")
+    folder = _kernel() / "static" / "pypi"
     found = [wheel for wheel in sorted(folder.glob("*.whl")) if not wheel.name.startswith("widgetsnbextension")]
     if not found:
         raise SiteError(f"JupyterLite's kernel has no wheels in {folder}. Install jupyterlite-pyodide-kernel again.")
     return found
+
+
+def _kernel() -> Path:
+    """The folder of the kernel's extension."""
+    return Path(sys.prefix, "share", "jupyter", "labextensions", *KERNEL.split("/"))
 
 
 def build(folder: Path, notebooks: list[Path], scratch: Path) -> None:
@@ -76,6 +81,8 @@ def build(folder: Path, notebooks: list[Path], scratch: Path) -> None:
     options = ["--lite-dir", str(scratch), "--contents", str(lessons), "--output-dir", str(folder)]
     options += ["--apps", "notebooks", "--apps", "tree", "--source-date-epoch", _EPOCH]
     options += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
+    # Of the extensions that are installed here, the kernel alone: nbgrader's and others' belong into no site.
+    options += ["--ignore-sys-prefix", f"--LiteBuildConfig.federated_extensions={_kernel()}"]
     run([sys.executable, "-m", "jupyterlite_core", "build", *options], "JupyterLite cannot be built", scratch)
     for file in folder.glob(_LEFT_OVER):
         file.unlink()

@@ -39,10 +39,16 @@ def fetch(folder: Path) -> Path:
     folder.mkdir(parents=True)
     problem = f"Pyodide cannot be fetched (get {PACKAGE}@{VERSION} from npm by hand, and name its folder: --pyodide)"
     run(["npm", "pack", "--silent", f"{PACKAGE}@{VERSION}"], problem, folder)
+    made = folder / "package"
+    made.mkdir()
     for archive in folder.glob("*.tgz"):
         with tarfile.open(archive) as packed:
-            packed.extractall(folder, filter="data")
-    return folder / "package"
+            for member in packed:
+                if (name := member.name.removeprefix("package/")) in (*FILES, LOCK) and (
+                    file := packed.extractfile(member)
+                ):
+                    (made / name).write_bytes(file.read())
+    return made
 
 
 def read_lock(folder: Path) -> dict[str, Any]:

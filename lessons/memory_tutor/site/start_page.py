@@ -42,7 +42,11 @@ def _body(lessons: Sequence[Lesson]) -> list[str]:
         "<h2>Good to know</h2>",
         "<ul>",
         "<li>Python takes some seconds to start; the first cell waits for it.</li>",
-        "<li>Your work stays in this browser, and nothing is sent anywhere.</li>",
+        "<li>Your work stays in this browser, and nothing is sent anywhere. Save it with Ctrl+S; the menu File, "
+        "Download gives you the notebook, to keep or to hand in.</li>",
+        '<li><a href="tree/index.html">Your files</a> are all notebooks that you have. To start a lesson afresh, '
+        "select it there and delete it: it comes back as it was.</li>",
+        "<li>To see how far you are, type <code>tutor.progress</code> into an empty cell.</li>",
         "<li>A check has no time limit here. If your code never returns: Kernel, Restart Kernel.</li>",
         "</ul>",
         CONFIG,
