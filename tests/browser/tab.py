@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from memory_tutor.site.jupyterlite import PRELOADED, RUNTIME
 
 #: Milliseconds that Python and its packages may take to start in a tab, and all cells of a lesson to run.
 STARTING = 4 * MILLISECONDS
+#: What GitHub Pages compresses, of what a site holds.
+COMPRESSED = {".css", ".html", ".ipynb", ".js", ".json", ".mjs", ".svg", ".wasm"}
 _ANY, _NUMBER = re.compile(r"\S"), re.compile(r"^\[\d+\]:$")
 #: The kernel of the site without the notebook: gives a function that runs a cell and tells what it showed.
 KERNEL = """
@@ -46,10 +49,34 @@ run
 
 
 class _Quiet(SimpleHTTPRequestHandler):
+    """Sends files as the hosts of static sites do: texts and programs are compressed, what is compressed is not."""
+
     protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        file = Path(self.translate_path(self.path))
+        if file.suffix not in COMPRESSED or not file.is_file():
+            super().do_GET()
+            return
+        data = _compressed(file)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(file)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        with suppress(ConnectionError):  # the page was closed meanwhile
+            super().copyfile(source, outputfile)
+
+
+@cache
+def _compressed(file: Path) -> bytes:
+    return gzip.compress(file.read_bytes(), 6)
 
 
 @contextmanager
