@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -115,3 +116,24 @@ def test_a_browser_is_not_told_to_install(monkeypatch: pytest.MonkeyPatch) -> No
         extras.need("langchain")
     assert "pip" not in caught.value.message
     assert any(words in caught.value.message for _, words, _ in in_browser.LIMITS if words.startswith("This part"))
+
+
+def test_a_live_mode_asks_for_an_endpoint_and_forgets_one_that_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")
+    for name in names:
+        monkeypatch.setenv(name, "")  # so that it is put back
+    typed = iter([" http://127.0.0.1:1/v1 ", "tiny", "http://127.0.0.1:2/v1", ""])
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    monkeypatch.setattr(in_browser.getpass, "getpass", lambda _: "")
+    in_browser.ask_for_endpoint()
+    assert os.environ["OPENAI_BASE_URL"] == "", "elsewhere nobody is asked"
+    monkeypatch.setattr(in_browser, "IN_BROWSER", True)
+    in_browser.ask_for_endpoint()
+    in_browser.ask_for_endpoint()
+    assert [os.environ.get(name) for name in names] == ["http://127.0.0.1:1/v1", "", "tiny"]
+    in_browser.forget_endpoint()
+    assert not {*names} & {*os.environ}
+    in_browser.ask_for_endpoint()
+    assert [os.environ.get(name) for name in names] == ["http://127.0.0.1:2/v1", None, None]

@@ -7,7 +7,9 @@ shows what it showed where the course was recorded; the notebook runs on.
 from __future__ import annotations
 
 import functools
+import getpass
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -57,13 +59,34 @@ def prepare(lesson: str | None) -> None:
         return
     with suppress(OSError):  # the browser may keep no files: progress is then kept until the kernel ends
         Path(MARKER).mkdir(exist_ok=True)
-    for words in WARNINGS:
-        warnings.filterwarnings("ignore", words, UserWarning)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is not None:
         _stand_in = StandIn(lesson)
         shell.set_custom_exc((*{kind for kind, _, _ in LIMITS}, NameError), _stand_in.handle)
         shell._showtraceback = functools.partial(_report, shell, type(shell)._showtraceback)
+
+
+def ask_for_endpoint() -> None:
+    """Ask whom a live mode shall ask, in the page; elsewhere, or where it is known, do nothing.
+
+    What is typed lives as long as this kernel, and is written nowhere but the address and the model, which a notebook
+    shows like all that is typed into it.
+    """
+    if not IN_BROWSER or os.environ.get("OPENAI_BASE_URL"):
+        return
+    typed = {
+        "OPENAI_BASE_URL": input("Address of an endpoint that lets this page ask it, such as https://…/v1: "),
+        "OPENAI_API_KEY": getpass.getpass("Its key, for this tab alone (Enter for none): "),
+        "OPENAI_MODEL": input("Model: "),
+    }
+    os.environ.update({name: text.strip() for name, text in typed.items() if text.strip()})
+
+
+def forget_endpoint() -> None:
+    """Ask again at the next start, since what was typed does not work."""
+    if IN_BROWSER:
+        for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
+            os.environ.pop(name, None)
 
 
 def _report(shell: Any, report: Callable[..., None], kind: Any, error: Any, lines: list[str]) -> None:
@@ -168,3 +191,6 @@ def _recorded(lesson: str | None) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 _stand_in: StandIn | None = None
+if IN_BROWSER:
+    for _words in WARNINGS:
+        warnings.filterwarnings("ignore", _words, UserWarning)

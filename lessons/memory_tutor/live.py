@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
@@ -75,6 +76,8 @@ def check_endpoint(mode: str, model: str) -> list[str]:
         return []  # an endpoint need not list its models
     except (openai.APIConnectionError, httpx2.InvalidURL, ValueError) as error:
         reason = error.__cause__ or error
+        if sys.platform == "emscripten":
+            raise LiveError(f"{url} does not answer, or does not let this page ask it (CORS): {reason}") from None
         raise LiveError(f"Nothing answers at {url} ({reason}). Check OPENAI_BASE_URL.") from None
     except openai.OpenAIError:
         return []

@@ -33,6 +33,8 @@ class StartError(TutorError):
 def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
     """Open a lesson's recording for the life of this kernel; see `memory_tutor.start`."""
     chosen = str(mode or "") or os.environ.get("MEMORY_TUTOR_MODE") or "replay"
+    if chosen in replay.MODES and chosen != "replay":
+        in_browser.ask_for_endpoint()
     model = os.environ.get("OPENAI_MODEL") or MODEL
     if not os.environ.get("OPENAI_API_KEY"):
         # OpenAI() wants one even where nothing is sent.
@@ -48,6 +50,8 @@ def start(lesson: str | int | None = None, mode: str | None = None) -> Tutor:
         tape = replay.open(name, chosen, record_to=Path(record_to) if record_to else None)
     except BaseException as error:  # an interrupt too: what was open before is closed by now
         replay.open_blocked(error.message if isinstance(error, TutorError) else UNFINISHED)
+        if chosen != "replay":
+            in_browser.forget_endpoint()
         raise
     in_browser.prepare(name)
     print("\n".join([*wrapped(_where_from(tape)), *lines]))

@@ -6,11 +6,11 @@ import gzip
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,7 +82,13 @@ def _compressed(file: Path) -> bytes:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server of static files, on this machine alone."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+    with _running(partial(_Quiet, directory=str(folder))) as address:
+        yield address
+
+
+@contextmanager
+def _running(handler: Any) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
@@ -90,6 +96,44 @@ def served(folder: Path) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+class _Endpoint(BaseHTTPRequestHandler):
+    """An endpoint that lets every page ask it: one model, one answer, which says whose key it got."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def do_OPTIONS(self) -> None:
+        self._send({})
+
+    def do_GET(self) -> None:
+        self._send({"object": "list", "data": [{"id": "tiny", "object": "model", "created": 0, "owned_by": "me"}]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        said = f"{asked['model']}, asked with {self.headers['authorization']}"
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        self._send({"id": "1", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [choice]})
+
+    def _send(self, body: Any) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Access-Control-Allow-Headers", "*, authorization")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@contextmanager
+def endpoint() -> Iterator[str]:
+    """The address of an endpoint on this machine that pages may ask."""
+    with _running(_Endpoint) as address:
+        yield f"{address}/v1"
 
 
 @dataclass
@@ -193,11 +237,12 @@ class Notebook:
         """The first code cell that holds this text."""
         return self.page.locator(".jp-Notebook .jp-CodeCell").filter(has_text=code).first
 
-    def run(self, code: str, new: str = "") -> str:
+    def run(self, code: str, new: str = "", typed: Sequence[str] = ()) -> str:
         """Run the first cell that holds this text; what it then shows.
 
         Args:
             new: its text from now on; "" for the one that it has.
+            typed: lines that it asks for.
         """
         expect(self.cell(code)).to_be_visible()
         cells = self.page.locator(".jp-Notebook .jp-CodeCell")
@@ -210,6 +255,11 @@ class Notebook:
             self.page.keyboard.press("ControlOrMeta+a")
             self.page.keyboard.insert_text(new)
         self.page.keyboard.press("Shift+Enter")
+        for text in typed:
+            field = self.page.wait_for_selector("input.jp-Stdin-input")
+            field.fill(text)
+            field.press("Enter")
+            field.wait_for_element_state("hidden")  # or the next line would go there as well
         expect(prompt).not_to_have_text(before)
         expect(prompt).to_have_text(_NUMBER, timeout=STARTING)
         return "\n".join(cell.locator(".jp-OutputArea-output").all_inner_texts())

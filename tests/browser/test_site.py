@@ -131,6 +131,28 @@ def test_work_is_kept_through_a_reload_marked_after_a_download_and_begun_afresh(
     assert site.hosts == {site.address.removeprefix("http://")}
 
 
+def test_a_live_endpoint_is_typed_into_the_page_and_its_key_is_kept_nowhere(site: Site, tmp_path: Path) -> None:
+    import tab
+
+    lesson = "01_stateless_calls"
+    live = f'tutor = memory_tutor.start("{lesson}", mode="live")'
+    ask = 'client.chat.completions.create(model=model, messages=[{"role": "user", "content": "Hi"}])'
+    code = f"{live}\nfrom openai import OpenAI\nclient, model = OpenAI(), tutor.model\n{ask}.choices[0].message.content"
+    with site.opened(f"notebooks/index.html?path={lesson}.ipynb") as page, tab.endpoint() as address:
+        notebook = tab.Notebook(page)
+        nobody = notebook.run(
+            "memory_tutor.start", f"import memory_tutor\n{live}", ["http://127.0.0.1:9/v1", "", "tiny"]
+        )
+        assert "http://127.0.0.1:9/v1 does not answer, or does not let this page ask it (CORS): " in nobody
+        assert "Traceback" not in nobody and "Warning" not in nobody
+        assert "'tiny, asked with Bearer sesame'" in notebook.run(live, code, [address, "sesame", "tiny"])
+        notebook.save()
+        saved = notebook.download(tmp_path).read_text(encoding="utf-8")
+        assert address in saved and saved.count("sesame") == 1, "the reply of the endpoint alone names the key"
+        notebook.reload()
+        notebook.run(live, f"import memory_tutor\n{live}", ["http://127.0.0.1:9/v1", "", ""])
+
+
 #: How many cells of each lesson a browser cannot run.
 STOOD_IN = {name: {"06_persistence": 6, "07_frameworks": 34}.get(name, 0) for name in course.lesson_names()}
 
