@@ -95,7 +95,8 @@ def test_the_start_page_leads_to_every_lesson_and_nowhere_else(tmp_path: Path) -
     start_page.write(file, list(checks.lessons()))
     page = file.read_text(encoding="utf-8")
     links = re.findall(r'(?:href|src)="([^"]*)"', page)
-    assert links == [f"notebooks/index.html?path={name}.ipynb" for name in course.lesson_names()]
+    lessons = [f"notebooks/index.html?path={name}.ipynb" for name in course.lesson_names()]
+    assert links == [*lessons, "tree/index.html"]
     assert start_page.RECORDED.keys() <= set(course.lesson_names())
     assert start_page.CONFIG in page, "the notebook does not open without it"
 

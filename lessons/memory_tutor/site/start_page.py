@@ -47,8 +47,9 @@ def _body(lessons: Sequence[Lesson]) -> list[str]:
         '<li><a href="tree/index.html">Your files</a> are all notebooks that you have. To start a lesson afresh, '
         "select it there and delete it: it comes back as it was.</li>",
         "<li>To see how far you are, type <code>tutor.progress</code> into an empty cell.</li>",
-        '<li>To ask a model of your own, write <code>mode="live"</code> into the first cell, behind the lesson: it asks '
-        "for an address and a key, and the key is stored nowhere. The endpoint has to let this page ask it (CORS).</li>",
+        '<li>To ask a model of your own, write <code>mode="live"</code> into the first cell, behind the lesson: it '
+        "asks for an address and a key, and the key is stored nowhere. The endpoint has to let this page ask it "
+        "(CORS).</li>",
         "<li>A check has no time limit here. If your code never returns: Kernel, Restart Kernel.</li>",
         "</ul>",
         CONFIG,
