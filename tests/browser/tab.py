@@ -283,6 +283,6 @@ class Notebook:
         told.value.save_as(file)
         return file
 
-    def shown(self, code: str) -> str:
-        """What a cell shows."""
-        return "\n".join(self.cell(code).locator(".jp-OutputArea-output").all_inner_texts())
+    def shows(self, code: str, text: str) -> None:
+        """Wait until the output of a cell holds a text: the cell's number may stand there before."""
+        expect(self.cell(code).locator(".jp-OutputArea").first).to_contain_text(text)

@@ -78,11 +78,13 @@ def build(folder: Path, notebooks: list[Path], scratch: Path) -> None:
     for notebook in notebooks:
         shutil.copyfile(notebook, lessons / notebook.name)
     (scratch / "jupyter-lite.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    # Of the extensions that are installed here, the kernel alone: nbgrader's and others' belong into no site.
+    settings = {"ignore_sys_prefix": ["federated_extensions"], "federated_extensions": [str(_kernel())]}
+    config = json.dumps({"LiteBuildConfig": settings})
+    (scratch / "jupyter_lite_config.json").write_text(config, encoding="utf-8")
     options = ["--lite-dir", str(scratch), "--contents", str(lessons), "--output-dir", str(folder)]
     options += ["--apps", "notebooks", "--apps", "tree", "--source-date-epoch", _EPOCH]
     options += ["--no-sourcemaps", "--no-unused-shared-packages", "--no-libarchive"]
-    # Of the extensions that are installed here, the kernel alone: nbgrader's and others' belong into no site.
-    options += ["--ignore-sys-prefix", f"--LiteBuildConfig.federated_extensions={_kernel()}"]
     run([sys.executable, "-m", "jupyterlite_core", "build", *options], "JupyterLite cannot be built", scratch)
     for file in folder.glob(_LEFT_OVER):
         file.unlink()
