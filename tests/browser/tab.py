@@ -268,7 +268,7 @@ class Notebook:
         """Keep the notebook in the browser's storage."""
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("ControlOrMeta+s")
-        expect(self.page.locator(".jp-mod-dirty")).to_have_count(0)
+        expect(self.page.locator(".jp-NotebookCheckpoint")).to_have_text("Last Checkpoint: now")
 
     def reload(self) -> None:
         self.page.reload()
