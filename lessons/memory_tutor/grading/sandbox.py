@@ -540,7 +540,7 @@ class _Confined:
 
     def _watch(self) -> None:
         # Its own list of processes: those that it has started are there, whatever they have done.
-        processes = Path(f"/proc/{_number(self._descriptor)}/root/proc")
+        processes = Path("/proc", str(_number(self._descriptor)), "root", "proc")
         while not self._over.wait(LOOK):
             if _memory(processes) > MEMORY:
                 self.stopped = f"It took more than {MEMORY // MB:,} MB of memory, and was stopped."
